@@ -5,8 +5,10 @@
 
 use brunt_report::counted;
 use brunt_report::result::{DrillPhase, Group, Limits, Outcome, Rule, RuleName, Verdict};
+use brunt_scenario::Drill;
 use brunt_units::{ByteSize, Span, Time};
 
+use crate::controls::Control;
 use crate::cut::Broken;
 use crate::loss::Loss;
 
@@ -29,6 +31,12 @@ impl Objectives {
     /// limit.
     pub fn usual(is_synchronous: bool) -> Self {
         Self { recovery_time: RECOVERY_TIME, recovery_point: is_synchronous.then_some(Span::ZERO) }
+    }
+
+    /// Those of a scenario.
+    pub fn of(drill: &Drill, is_synchronous: bool) -> Self {
+        let usual = Self::usual(is_synchronous).recovery_point;
+        Self { recovery_time: drill.recovery_time, recovery_point: drill.recovery_point.or(usual) }
     }
 }
 
@@ -62,40 +70,6 @@ pub struct Checksum {
     /// Pages read.
     pub pages: u64,
     pub bad: u64,
-}
-
-/// A control, and whether it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Control {
-    pub name: &'static str,
-    /// What the checks found that they do not find without the fault; `None` when that is nothing.
-    pub found: Option<String>,
-    /// What fails in the same course without the fault: then a red rule says nothing about the
-    /// fault.
-    pub fails_anyway: Option<String>,
-    /// Whether there was anything to break.
-    pub struck: bool,
-}
-
-impl Control {
-    /// The control called `name`, judged by `rules`; those of the same course without the fault are
-    /// `sound`.
-    pub fn judged(name: &'static str, struck: bool, rules: &[Rule], sound: &[Rule]) -> Self {
-        let first_failed = |rules: &[Rule]| {
-            let failed = rules.iter().find(|rule| rule.outcome == Outcome::Failed);
-            failed.map(|rule| match rule.remark.as_str() {
-                "" => rule.against_limit(),
-                remark => format!("{}: {remark}", rule.title),
-            })
-        };
-        let fails_anyway = first_failed(sound);
-        Self {
-            name,
-            struck,
-            found: first_failed(rules).filter(|_| fails_anyway.is_none()),
-            fails_anyway,
-        }
-    }
 }
 
 /// Everything that a drill found.

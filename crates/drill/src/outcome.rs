@@ -30,14 +30,9 @@ impl Steps {
         self.begun
     }
 
-    /// The step called `name` ended at `at`.
-    pub fn ended(&mut self, name: impl Into<String>, at: Time) {
-        self.all.push((name.into(), at, false));
-    }
-
-    /// The step called `name`, whose time the scenario gives, ended at `at`.
-    pub fn given(&mut self, name: impl Into<String>, at: Time) {
-        self.all.push((name.into(), at, true));
+    /// The step called `name` ended at `at`; `is_given` says whether the scenario gives its time.
+    pub fn push(&mut self, name: impl Into<String>, at: Time, is_given: bool) {
+        self.all.push((name.into(), at, is_given));
     }
 
     /// How long each took.
@@ -230,5 +225,34 @@ fn sentence(drill: &Drill, by: &str, why: &[String], had_failover: bool) -> Stri
     match drill.outcome {
         Verdict::Pass => told,
         _ => format!("{} {told}", why.first().map_or(String::new(), |first| format!("{first}."))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failover_that_failed_is_no_drill_in_which_service_was_never_lost() {
+        let drill = |out_of_service_s| Drill {
+            outcome: Verdict::Inconclusive,
+            rpo: None,
+            rto_s: None,
+            out_of_service_s,
+            steps: Vec::new(),
+            controls: Vec::new(),
+            replication: DrillReplication::default(),
+            events: Vec::new(),
+            phases: Vec::new(),
+            samples: Vec::new(),
+            failovers: Vec::new(),
+        };
+        let told = |outage, had_failover| sentence(&drill(outage), "", &[], had_failover);
+        assert!(told(None, false).contains("Service was never lost"));
+        assert!(told(None, true).contains("No failover brought service back"));
+        for had_failover in [false, true] {
+            let told = told(Some(90.0), had_failover);
+            assert!(told.contains("Users had no service for the last 90.0 s"), "{told}");
+        }
     }
 }

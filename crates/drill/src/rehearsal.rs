@@ -10,32 +10,46 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use brunt_report::result::DrillReplication;
-use brunt_run::{Listener, News};
+use brunt_run::{Listener, News, Stop};
 use brunt_units::{Span, Time};
+use brunt_world::World;
 
-use crate::{AtRisk, Broken, Course, Evidence, FailoverDone, Loss, Rehearsed, Steps, Survival};
+use crate::{
+    AtRisk, Broken, Course, CourseError, Evidence, FailoverDone, Loss, Rehearsed, Side, Steps,
+    Survival,
+};
 
 /// The phase in which users have no service.
 const NO_SERVICE: &str = "no service";
 
 /// A drill under way.
 pub struct Rehearsal {
+    pub world: World,
     pub course: Course,
+    /// The site that serves, or did so last.
+    pub serving: Cell<Side>,
+    stop: Stop,
     listener: Rc<dyn Listener>,
     evidence: RefCell<Evidence>,
     failovers: RefCell<Vec<FailoverDone>>,
+    /// How long the timeline takes with the load after it; nothing before it begins.
+    length: Cell<Option<Span>>,
     /// When users lost service, and what replication said then; nothing while they have it.
     lost: Cell<Option<(Time, AtRisk)>>,
 }
 
 impl Rehearsal {
     /// Nothing has happened yet.
-    pub fn new(listener: &Rc<dyn Listener>) -> Self {
+    pub fn new(world: &World, listener: &Rc<dyn Listener>, stop: &Stop) -> Self {
         Self {
+            world: world.clone(),
             course: Course::default(),
+            serving: Cell::new(Side::Source),
+            stop: stop.clone(),
             listener: Rc::clone(listener),
             evidence: RefCell::default(),
             failovers: RefCell::default(),
+            length: Cell::default(),
             lost: Cell::default(),
         }
     }
@@ -44,18 +58,51 @@ impl Rehearsal {
         self.evidence.borrow_mut()
     }
 
-    /// Notes that `what` happened.
-    pub fn tell(&self, at: Time, what: impl Into<String>) {
+    pub fn now(&self) -> Time {
+        self.world.clock.now()
+    }
+
+    /// Whether it may go on.
+    ///
+    /// # Errors
+    /// [`CourseError::Stopped`] when the user has asked to stop.
+    pub fn heed(&self) -> Result<(), CourseError> {
+        match self.stop.is_asked() {
+            true => Err(CourseError::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that `what` happens.
+    pub fn tell(&self, what: impl Into<String>) {
+        self.told(self.now(), what);
+    }
+
+    /// Notes that `what` happened at `at`.
+    pub fn told(&self, at: Time, what: impl Into<String>) {
         let what = what.into();
         let at_s = self.course.second(at);
         self.listener.tell(at, &News::Happened { at_s, what: what.clone() });
         self.course.happened(at, what);
     }
 
-    /// It has come to `now`, of a timeline of `whole`.
-    pub fn progress(&self, now: Time, whole: Span) {
+    /// The timeline begins, and takes `length` with the load after it.
+    pub fn begin(&self, length: Span) {
+        self.course.drop_samples();
+        self.course.begin(self.now());
+        self.length.set(Some(length));
+    }
+
+    /// Whether the timeline has begun.
+    pub fn has_begun(&self) -> bool {
+        self.length.get().is_some()
+    }
+
+    /// The timeline, once it has begun, has come so far.
+    pub fn progress(&self) {
+        let (now, Some(length)) = (self.now(), self.length.get()) else { return };
         let at_s = self.course.second(now);
-        let share = (at_s / whole.as_seconds().max(1.0)).min(1.0);
+        let share = (at_s / length.as_seconds().max(1.0)).min(1.0);
         self.listener.tell(now, &News::Rehearsing { at_s, share });
     }
 
@@ -65,10 +112,10 @@ impl Rehearsal {
     }
 
     /// Users lose service, with so much `at_risk`, if they had it.
-    pub fn lose_service(&self, at: Time, at_risk: AtRisk) {
+    pub fn lose_service(&self, at_risk: AtRisk) {
         if self.lost.get().is_none() {
-            self.lost.set(Some((at, at_risk)));
-            self.course.phase(at, NO_SERVICE);
+            self.lost.set(Some((self.now(), at_risk)));
+            self.course.phase(self.now(), NO_SERVICE);
         }
     }
 
@@ -78,16 +125,16 @@ impl Rehearsal {
     }
 
     /// How long users have had no service, for the evidence.
-    pub fn note_outage(&self, now: Time) {
-        let since = self.lost.get().map(|(since, _)| since);
-        self.evidence().out_of_service = since.map(|since| now.since(since));
+    pub fn note_outage(&self) {
+        let lost = self.lost.get();
+        self.evidence().out_of_service = lost.map(|(since, _)| self.now().since(since));
     }
 
     /// After the failover called `name`, whose steps are `steps`, users are served by `by`.
     pub fn served(&self, name: &str, steps: &Steps, at: Time, by: &str) {
         self.lost.set(None);
         let took = at.since(steps.begun());
-        self.tell(at, format!("mail is served again by the {by}, after {took}"));
+        self.told(at, format!("mail is served again by the {by}, after {took}"));
         self.course.phase(at, &format!("after the {name}"));
     }
 
@@ -108,8 +155,8 @@ impl Rehearsal {
     }
 
     /// The survivor of the failover called `name` cannot be used.
-    pub fn unusable(&self, at: Time, name: &str, why: String, reported: AtRisk) {
-        self.tell(at, format!("{name}: {why}"));
+    pub fn unusable(&self, name: &str, why: String, reported: AtRisk) {
+        self.tell(format!("{name}: {why}"));
         self.evidence().survivals.push(Survival {
             loss: Err(Broken::Unusable(why)),
             reported: Some(reported),
@@ -119,9 +166,9 @@ impl Rehearsal {
     }
 
     /// The failover called `name` did not take place, and nothing is lost by it.
-    pub fn refused(&self, at: Time, name: &str, why: &str, reported: AtRisk) {
+    pub fn refused(&self, name: &str, why: &str, reported: AtRisk) {
         let text = format!("{name} is refused: {why}");
-        self.tell(at, text.clone());
+        self.tell(text.clone());
         self.evidence().survivals.push(Survival {
             loss: Ok(Loss::default()),
             reported: Some(reported),

@@ -28,13 +28,15 @@ pub enum SiteIncident {
     Exec(Exec),
 }
 
-/// Who decides that the destination takes over.
+/// Who decides that the other site takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// An operator, with both sites at work: the source is closed before.
+    /// An operator, with both sites at work: the serving one is closed before.
     Planned,
     /// An operator, after a loss.
     Unplanned,
+    /// The same, whatever speaks against it. Sites on real storage know no such order.
+    Forced,
     /// The witness, when it has not heard from the source for this long.
     Automatic {
         /// How long.

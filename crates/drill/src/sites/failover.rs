@@ -1,9 +1,9 @@
-//! The steps of a failover between two sites, and what is found afterwards.
+//! What sites of brunt's own do in a drill: the pair as its conductor has it.
 //!
 //! ```text
-//!   failure -> decision -> fencing -> log replay -> mount -> first operation -> every changed record is read
-//!              (shutdown)  epoch                              users have service   -> load -> the former side is let go on
-//!              (detection)
+//!   mirror          fencing: the destination becomes a new epoch durably, and refuses older ones
+//!   log shipping    fencing: the source is switched off; the destination ends as a copy, and opens
+//!   user's storage  cut; fencing: the source is switched off; the user's commands; the folder arrives
 //! ```
 //!
 //! An automatic failover takes a majority of source, destination and witness. The drill is the
@@ -13,13 +13,15 @@
 
 use std::collections::BTreeSet;
 
-use brunt_scenario::{Decision, SiteReplication, StepTime};
+use brunt_scenario::{Decision, Exec, SiteIncident, SiteReplication, StepTime};
 use brunt_units::{Span, Time};
 
-use super::conductor::{Conductor, Side, unexpected};
-use super::error::CourseError;
 use super::messages::{Answer, Command};
-use crate::{AtRisk, Broken, Checksum, Cut, Found, Key, Ledger, Loss, Steps};
+use super::pair::{STEP, SitePair, unexpected};
+use crate::{
+    AtRisk, Checksum, CourseError, Cut, Ends, Found, Key, Ledger, Meaning, Otherwise, Pair,
+    Rehearsal, SharedLedger, Side, Step, Survivor,
+};
 
 /// The epoch of a site that took over.
 const EPOCH: u64 = 2;
@@ -27,220 +29,225 @@ const EPOCH: u64 = 2;
 const KEYS_AT_ONCE: usize = 500;
 /// How long the load goes on before a former side is let go on.
 const BEFORE_WAKING: Span = Span::seconds(1);
-/// How often it is looked whether the source was heard meanwhile.
-const HEEDS: Span = Span::millis(100);
 /// A source that says something so long after it was frozen goes on.
 const THAWED_AFTER: Span = Span::seconds(1);
-/// Why the two sites cannot be in step at the end.
+/// Why the two sites cannot be in step at the end, and why only one of them is read.
 const SOURCE_IS_GONE: &str = "the source does not come back in this drill";
+const NOT_SERVED: &str = "the source does not serve any more";
 /// How long a former side may take to learn that it is fenced, once something gets through again.
 const FENCED_WITHIN: Span = Span::seconds(60);
 /// TCP waits twice as long after each packet that is not acknowledged, so that it may try again
 /// only after as long as it was cut off; Linux after two minutes at most (`TCP_RTO_MAX`).
 const TRIES_AGAIN_WITHIN: Span = Span::seconds(120);
 
-impl Conductor {
-    /// The destination takes over.
-    pub(super) async fn fail_over(&self, decision: Decision) -> Result<(), CourseError> {
-        let name = match decision {
-            Decision::Planned => "planned failover",
-            Decision::Unplanned => "unplanned failover",
-            Decision::Automatic { silence } => {
-                self.miss_source(silence).await?;
-                "automatic failover"
-            }
-        };
-        let now = self.now();
-        self.rehearsal.lose_service(now, AtRisk::default());
-        let failed_at = self.rehearsal.lost().map_or(now, |(since, _)| since);
-        self.tell(now, format!("{name} to the destination begins"));
-        let mut steps = Steps::new(failed_at);
-        match decision {
-            Decision::Planned => {
-                self.ask(Side::Source, &Command::Close).await?;
-                let source = self.site(Side::Source);
+/// What ends a step of a failover between these sites.
+pub enum Duty {
+    /// The storage of the source is taken away by this command of the user.
+    Cut(Exec),
+    /// The destination fences the source.
+    Promote,
+    /// The source is killed, if it still runs.
+    SwitchOff {
+        /// Whether its storage has to be gone by now.
+        is_cut: bool,
+    },
+    /// A command of the user.
+    Run(Exec),
+}
+
+impl Pair for SitePair {
+    type Event = SiteIncident;
+    type Duty = Duty;
+    const STEP: Span = STEP;
+    const PUNCTUAL: Span = Span::seconds(1);
+    const DELAYED_BY: &'static str = "a command";
+
+    fn rehearsal(&self) -> &Rehearsal {
+        &self.rehearsal
+    }
+
+    fn meaning(&self, event: &SiteIncident) -> Meaning {
+        // Where there is no mirror, nobody waits for the other site.
+        let is_mirrored = self.plan.replication == SiteReplication::Synchronous;
+        match event {
+            SiteIncident::FailOver(decision) => Meaning::FailOver(Side::Destination, *decision),
+            SiteIncident::SourceLost | SiteIncident::SourceFrozen => Meaning::Lost(Side::Source),
+            SiteIncident::LinkLost if is_mirrored => Meaning::Lost(Side::Source),
+            SiteIncident::LinkLost | SiteIncident::Exec(_) => Meaning::Other,
+        }
+    }
+
+    async fn open(&self) -> Result<(), CourseError> {
+        self.create().await
+    }
+
+    async fn begin(&self) -> Result<(), CourseError> {
+        self.sent_before.set(self.link.sent());
+        if let Some(told) = self.link.shortcoming() {
+            self.rehearsal.tell(told);
+        }
+        if let Some(how) = self.plan.how {
+            self.ask(Side::Destination, &Command::Break { how }).await?;
+        }
+        Ok(())
+    }
+
+    fn look(&self) -> Result<(), CourseError> {
+        self.listen()
+    }
+
+    async fn happen(&self, at: Time, event: &SiteIncident) -> Result<(), CourseError> {
+        let source = self.site(Side::Source);
+        let told = match event {
+            SiteIncident::SourceLost => {
                 source.may_end.set(true);
                 source.site.kill();
-                steps.ended("shutdown", self.now());
+                "the processes of the source are killed"
             }
-            Decision::Unplanned => steps.given("decision", now),
-            Decision::Automatic { .. } => steps.ended("detection", now),
-        }
-        if decision != Decision::Planned {
-            self.cut(&mut steps).await?;
-        }
-        let (reported, replay) = match self.take_over(&mut steps).await {
-            Ok(taken) => taken,
-            Err(error) => return self.unusable(name, error.words()?),
+            SiteIncident::SourceFrozen => {
+                source.site.freeze();
+                self.apart_since.set(Some(at));
+                "the processes of the source are frozen"
+            }
+            SiteIncident::LinkLost => {
+                self.link.cut();
+                self.apart_since.set(Some(at));
+                if self.plan.replication != SiteReplication::Synchronous {
+                    self.rehearsal.course.phase(at, "link lost");
+                }
+                "the link is lost"
+            }
+            SiteIncident::Exec(exec) => return self.exec(exec).await,
+            SiteIncident::FailOver(_) => unreachable!("it has steps"),
         };
-        let begun = self.now();
-        let replayed = match self.ask(Side::Destination, &Command::Open).await {
-            Ok(Answer::Opened { replay_s, .. }) => Span::from_seconds(replay_s),
-            Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(error) => return self.unusable(name, error.words()?),
-        };
-        let mounted = self.now();
-        let replayed_at = replay.unwrap_or((begun + replayed).min(mounted));
-        steps.ended("log replay", replayed_at);
-        steps.ended("mount", mounted);
-        let record = self.untouched();
-        match self.ask(Side::Destination, &Command::First { record }).await {
-            Ok(_) => {}
-            Err(error) => return self.unusable(name, error.words()?),
-        }
-        let served = self.now();
-        steps.ended("first operation", served);
-        self.rehearsal.served(name, &steps, served, Side::Destination.word());
+        self.rehearsal.told(at, told);
+        Ok(())
+    }
 
+    /// A source that was frozen and goes on is not missed: another program has resumed it.
+    fn heard(&self) -> Result<Time, CourseError> {
+        let heard = self.source_heard.get();
+        match self.apart_since.get() {
+            Some(frozen) if heard > frozen + THAWED_AFTER => Err(CourseError::Resumed),
+            _ => Ok(heard),
+        }
+    }
+
+    fn hand_over(&self, _: Side, decision: Decision) -> Vec<Step<Duty>> {
+        if self.plan.replication == SiteReplication::Synchronous {
+            return vec![Step::new("fencing", Ends::Own(Duty::Promote))];
+        }
+        let steps = |when| self.drill.steps_at(when).map(|step| step.exec.clone());
+        let named = |exec: Exec, duty: fn(Exec) -> Duty| {
+            Step::new(exec.name.clone(), Ends::Own(duty(exec)))
+        };
+        let mut all = Vec::new();
+        if decision != Decision::Planned {
+            // A part of the loss, not of the failover.
+            let cuts = steps(StepTime::Cut).map(|exec| named(exec, Duty::Cut));
+            all.extend(cuts.map(|step| step.given().or(Otherwise::NoAnswer)));
+        }
+        // Other replication than the mirror knows no epochs: the source is switched off, as a
+        // cluster does.
+        let is_cut = !all.is_empty();
+        let fencing = Step::new("fencing", Ends::Own(Duty::SwitchOff { is_cut }));
+        all.push(fencing.or(Otherwise::NoAnswer));
+        all.extend(steps(StepTime::Failover).map(|exec| named(exec, Duty::Run)));
+        all
+    }
+
+    async fn perform(&self, duty: Duty) -> Result<(), CourseError> {
+        match duty {
+            Duty::Cut(exec) => {
+                self.switch_off();
+                self.storage.release();
+                self.exec(&exec).await
+            }
+            Duty::Promote => {
+                let promote = Command::Promote { epoch: EPOCH };
+                let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await?
+                else {
+                    return Err(unexpected(Side::Destination));
+                };
+                self.struck.set(struck);
+                self.reported.set(Some(AtRisk::default()));
+                Ok(())
+            }
+            Duty::SwitchOff { is_cut } => {
+                self.switch_off();
+                if self.plan.replication == SiteReplication::External {
+                    self.storage.release();
+                }
+                match is_cut && self.storage.is_there() {
+                    true => Err(CourseError::NotCut),
+                    false => Ok(()),
+                }
+            }
+            Duty::Run(exec) => self.exec(&exec).await,
+        }
+    }
+
+    /// Before a failover the source ends as well.
+    async fn shut_down(&self) -> Result<(), CourseError> {
+        let side = self.rehearsal.serving.get();
+        self.ask(side, &Command::Close).await?;
+        if side == Side::Source {
+            self.site(side).may_end.set(true);
+            self.site(side).site.kill();
+        }
+        Ok(())
+    }
+
+    async fn recover(&self, to: Side) -> Result<Time, CourseError> {
+        let mut replayed_at = None;
+        match self.plan.replication {
+            SiteReplication::Synchronous => {}
+            SiteReplication::Asynchronous => {
+                let activated = self.ask(to, &Command::Activate).await?;
+                let Answer::Activated { stored } = activated else {
+                    return Err(unexpected(to));
+                };
+                replayed_at = Some(self.now());
+                self.listen()?;
+                let log_file = self.drill.scenario.profile.engine.log_file.get();
+                let at_risk = self.shipping.borrow().at_risk(&stored, log_file);
+                self.reported.set(Some(at_risk));
+            }
+            SiteReplication::External => {
+                self.storage.arrive()?;
+                self.begin_site(to, &self.drill.destination.value).await?;
+            }
+        }
+        let begun = self.now();
+        let Answer::Opened { replay_s, .. } = self.ask(to, &Command::Open).await? else {
+            return Err(unexpected(to));
+        };
+        let replayed = begun + Span::from_seconds(replay_s);
+        Ok(replayed_at.unwrap_or_else(|| replayed.min(self.now())))
+    }
+
+    async fn first_operation(&self) -> Result<(), CourseError> {
+        let record = self.untouched();
+        self.ask(Side::Destination, &Command::First { record }).await?;
         // What the former side said before it was lost has been written to its pipe before it was
         // promoted here.
-        self.listen()?;
-        let loss = self.loss(failed_at).await?;
-        self.serving.set(Side::Destination);
-        let is_usable = loss.is_ok();
-        self.rehearsal.survived(name, &steps, served, loss, reported);
-        match is_usable && self.plan.after > Span::ZERO {
-            true => self.go_on().await,
-            false => Ok(()),
-        }
+        self.listen()
     }
 
-    /// Waits until the source has said nothing for `silence`. One that was frozen and goes on is
-    /// not missed: another program has resumed it.
-    async fn miss_source(&self, silence: Span) -> Result<(), CourseError> {
-        loop {
-            let heard = self.source_heard.get();
-            let until = heard + silence;
-            if self.now() >= until {
-                break;
-            }
-            if let Some(frozen) = self.apart_since.get()
-                && heard > frozen + THAWED_AFTER
-            {
-                return Err(CourseError::Resumed);
-            }
-            self.pass(until.min(self.now() + HEEDS)).await?;
-        }
-        let text = format!("the witness has not heard from the source for {silence}");
-        self.tell(self.now(), text);
-        Ok(())
+    fn reported(&self, _: AtRisk) -> Option<AtRisk> {
+        self.reported.get()
     }
 
-    /// Fences the source, and lets the destination have everything that arrived. What replication
-    /// says is at risk, and when logs were replayed, if they are.
-    async fn take_over(
-        &self,
-        steps: &mut Steps,
-    ) -> Result<(Option<AtRisk>, Option<Time>), CourseError> {
-        if self.plan.replication == SiteReplication::Synchronous {
-            let promote = Command::Promote { epoch: EPOCH };
-            let Answer::Promoted { struck } = self.ask(Side::Destination, &promote).await? else {
-                return Err(unexpected(Side::Destination));
-            };
-            self.struck.set(struck);
-            steps.ended("fencing", self.now());
-            return Ok((Some(AtRisk::default()), None));
-        }
-        // Other replication knows no epochs: the source is switched off, as a cluster does.
-        self.switch_off();
-        steps.ended("fencing", self.now());
-        if self.plan.replication == SiteReplication::External {
-            self.arrive(steps).await?;
-            return Ok((None, None));
-        }
-        let Answer::Activated { stored } = self.ask(Side::Destination, &Command::Activate).await?
-        else {
-            return Err(unexpected(Side::Destination));
-        };
-        let replayed = self.now();
-        self.listen()?;
-        let log_file = self.drill.scenario.profile.engine.log_file.get();
-        let reported = self.shipping.borrow().at_risk(&stored, log_file);
-        Ok((Some(reported), Some(replayed)))
+    fn ledgers(&self) -> Vec<SharedLedger> {
+        vec![self.ledger.clone()]
     }
 
-    /// Kills the source, if it still runs.
-    fn switch_off(&self) {
-        let source = self.site(Side::Source);
-        if !source.may_end.replace(true) {
-            source.site.kill();
-            self.tell(self.now(), "the source is switched off");
-        }
+    async fn rest(&self, _: usize) -> Result<(), CourseError> {
+        self.ask(Side::Destination, &Command::Rest).await.map(drop)
     }
 
-    /// Takes the storage of the source away, if the scenario says how. That is a part of the loss,
-    /// not of the failover: where it fails, the drill has no answer.
-    async fn cut(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        let mut cuts = self.drill.steps_at(StepTime::Cut).peekable();
-        if cuts.peek().is_none() {
-            return Ok(());
-        }
-        self.switch_off();
-        self.storage.release();
-        for step in cuts {
-            self.exec(&step.exec).await?;
-            steps.given(step.exec.name.as_str(), self.now());
-        }
-        match self.storage.is_there() {
-            true => Err(CourseError::NotCut),
-            false => Ok(()),
-        }
-    }
-
-    /// Lets the user's storage fail over, and takes what has arrived at the destination.
-    async fn arrive(&self, steps: &mut Steps) -> Result<(), CourseError> {
-        self.storage.release();
-        for step in self.drill.steps_at(StepTime::Failover) {
-            self.exec(&step.exec).await?;
-            steps.ended(step.exec.name.as_str(), self.now());
-        }
-        self.storage.arrive()?;
-        self.begin(Side::Destination, &self.drill.destination.value).await
-    }
-
-    /// The destination cannot be used, which is a result as well.
-    fn unusable(&self, name: &str, why: String) -> Result<(), CourseError> {
-        let now = self.now();
-        self.rehearsal.note_outage(now);
-        self.rehearsal.unusable(now, name, why, AtRisk::default());
-        let mut evidence = self.rehearsal.evidence();
-        evidence.not_read = Some("the source does not serve any more".to_owned());
-        evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
-        Ok(())
-    }
-
-    /// A record of the first database that nobody has changed.
-    fn untouched(&self) -> u64 {
-        let ledger = self.ledger.borrow();
-        let changed: Vec<u64> = ledger
-            .keys()
-            .into_iter()
-            .filter(|(stream, database, _)| (*stream, *database) == (0, 0))
-            .map(|(.., number)| number)
-            .collect();
-        (0..).find(|number| changed.binary_search(number).is_err()).unwrap_or(0)
-    }
-
-    /// What is lost. The ledger goes on from what is kept.
-    async fn loss(&self, failed_at: Time) -> Result<Result<Loss, Broken>, CourseError> {
-        // A source that only lost its link goes on asking; what it asks for from now on is not
-        // looked for.
-        let asked = self.ledger.borrow().clone();
-        let found = match self.found(asked.keys()).await {
-            Ok(found) => found,
-            Err(error) => return Ok(Err(Broken::Unusable(error.words()?))),
-        };
-        let mut ledger = self.ledger.borrow_mut();
-        Ok(Cut::of(&asked, &found).map(|cut| {
-            let loss = Loss::of(&ledger, &cut, failed_at);
-            *self.kept.borrow_mut() = unacknowledged(&ledger, &cut);
-            ledger.settle(&cut.kept);
-            loss
-        }))
-    }
-
-    /// The records with `keys` as they are at the destination.
-    async fn found(&self, keys: Vec<Key>) -> Result<Found, CourseError> {
+    /// The records as they are at the destination.
+    async fn found(&self, _: usize, keys: Vec<Key>) -> Result<Survivor, CourseError> {
         let mut found = Found::new();
         for keys in keys.chunks(KEYS_AT_ONCE) {
             let look = Command::Look { keys: keys.to_vec() };
@@ -249,20 +256,42 @@ impl Conductor {
             };
             found.extend(versions);
         }
-        Ok(found)
+        Ok(Survivor::Records(found))
     }
 
-    /// The load after a failover, the return of the former side, and the end.
-    async fn go_on(&self) -> Result<(), CourseError> {
-        match self.work_on().await {
-            Ok(wrong) => self.rehearsal.evidence().wrong_records = Some(wrong),
-            // What it was to do after the failover was to be there: it is no survivor.
-            Err(error) if error.is_of_site() => {
-                let why = error.to_string();
-                self.tell(self.now(), why.clone());
-                self.rehearsal.is_no_survivor(Broken::Unusable(why));
+    fn settled(&self, ledger: &Ledger, cut: &Cut) {
+        *self.kept.borrow_mut() = unacknowledged(ledger, cut);
+    }
+
+    fn goes_on(&self, survives: bool) -> bool {
+        survives && self.plan.after > Span::ZERO
+    }
+
+    async fn work(&self) -> Result<(), CourseError> {
+        self.rehearsal.serving.set(Side::Destination);
+        self.ask(Side::Destination, &Command::Work).await.map(drop)
+    }
+
+    /// A former side that was frozen or cut off is let go on meanwhile.
+    async fn settle(&self, after: Span) -> Result<(), CourseError> {
+        let until = self.now() + after;
+        self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
+        self.wake_former().await?;
+        self.pass(until).await
+    }
+
+    async fn inspect(&self) -> Result<(), CourseError> {
+        let is_readable = {
+            let mut evidence = self.rehearsal.evidence();
+            evidence.both_served |= self.stale.get() > 0;
+            evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
+            if self.rehearsal.serving.get() == Side::Source {
+                evidence.not_read.get_or_insert_with(|| NOT_SERVED.to_owned());
             }
-            Err(other) => return Err(other),
+            evidence.not_read.is_none()
+        };
+        if !is_readable {
+            return Ok(());
         }
         let verified = self.ask(Side::Destination, &Command::Verify).await;
         let mut evidence = self.rehearsal.evidence();
@@ -271,29 +300,30 @@ impl Conductor {
                 evidence.checksum = Some(Checksum { pages, bad });
             }
             Ok(_) => return Err(unexpected(Side::Destination)),
-            Err(error) if error.is_of_site() => evidence.unreadable = Some(error.to_string()),
-            Err(other) => return Err(other),
+            Err(error) => evidence.unreadable = Some(error.words_of_site()?),
         }
-        evidence.both_served |= self.stale.get() > 0;
-        evidence.kept_apart = Some(SOURCE_IS_GONE.to_owned());
         Ok(())
     }
+}
 
-    /// Works at the destination, and closes it. Returns its records that are not as committed.
-    async fn work_on(&self) -> Result<u64, CourseError> {
-        self.ask(Side::Destination, &Command::Work).await?;
-        let until = self.now() + self.plan.after;
-        self.pass(until.min(self.now() + BEFORE_WAKING)).await?;
-        self.wake_former().await?;
-        self.pass(until).await?;
-        self.ask(Side::Destination, &Command::Rest).await?;
-        let keys = self.ledger.borrow().keys();
-        let found = self.found(keys).await?;
-        let newest = self.ledger.borrow().newest();
-        let wrong = found.iter().filter(|(key, version)| newest.get(*key) != Some(*version));
-        let wrong = wrong.count() as u64;
-        self.ask(Side::Destination, &Command::Close).await?;
-        Ok(wrong)
+impl SitePair {
+    /// Kills the source, if it still runs.
+    fn switch_off(&self) {
+        let source = self.site(Side::Source);
+        if !source.may_end.replace(true) {
+            source.site.kill();
+            self.rehearsal.tell("the source is switched off");
+        }
+    }
+
+    /// A record of the first database that nobody has changed.
+    fn untouched(&self) -> u64 {
+        let keys = self.ledger.lock().keys().into_iter();
+        let changed: Vec<u64> = keys
+            .filter(|(stream, database, _)| (*stream, *database) == (0, 0))
+            .map(|(.., number)| number)
+            .collect();
+        (0..).find(|number| changed.binary_search(number).is_err()).unwrap_or(0)
     }
 
     /// Lets a former side go on that was frozen or cut off. It has to learn that it is fenced.
@@ -302,7 +332,7 @@ impl Conductor {
         if source.may_end.get() {
             return Ok(());
         }
-        self.tell(self.now(), "the source is let go on");
+        self.rehearsal.tell("the source is let go on");
         source.site.thaw();
         self.link.mend();
         let now = self.now();
@@ -314,7 +344,7 @@ impl Conductor {
         }
         if !self.is_fenced.get() {
             let why = format!("the source has not learnt within {within} that it is fenced");
-            self.tell(self.now(), why.clone());
+            self.rehearsal.tell(why.clone());
             // It may have acknowledged nothing meanwhile; what it has is counted at the end.
             self.rehearsal.evidence().unfinished.get_or_insert(why);
         }

@@ -13,17 +13,16 @@
 //! handed in: processes on this machine or behind ssh in crate `host`, modelled hosts in virtual time
 //! where the conductor is searched for mistakes of its own (`tests/sites`).
 //!
-//! * The course: `conductor` takes it through its timeline; `opening`: before that; `failover`: its
-//!   steps; `shipping`: what asynchronous replication leaves at risk.
+//! * `pair`: what is heard of the sites; `opening`: before the timeline; `failover`: what they do for
+//!   the conductor; `shipping`: what asynchronous replication leaves at risk.
 //! * [`site`]: what a site does that is asked; [`messages`]: what both say; [`lines`]: commits as lines.
 //! * [`relay`]: a link of connections that are held back and cut.
 
-mod conductor;
-mod error;
 mod failover;
 pub mod lines;
 pub mod messages;
 mod opening;
+mod pair;
 pub mod relay;
 mod shipping;
 pub mod site;
@@ -34,8 +33,8 @@ use std::pin::Pin;
 use brunt_scenario::Exec;
 use brunt_world::World;
 
-pub use conductor::{Conductor, CoursePlan, Sites};
-pub use error::CourseError;
+pub use crate::CourseError;
+pub use pair::{CoursePlan, SitePair, Sites};
 
 /// What one of the traits below does in its own time.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, CourseError>> + 'a>>;

@@ -6,24 +6,23 @@ use std::path::Path;
 
 use brunt_scenario::SiteReplication;
 
-use super::conductor::{Conductor, Side, unexpected};
-use super::error::CourseError;
 use super::messages::{Answer, Command};
+use super::pair::{SitePair, unexpected};
 use super::site;
-use crate::{Base, Ledger};
+use crate::{Base, CourseError, Ledger, Side};
 
-impl Conductor {
+impl SitePair {
     /// Starts both sites, connects them, creates the databases and lets sessions work.
-    pub(super) async fn open(&self) -> Result<(), CourseError> {
+    pub(super) async fn create(&self) -> Result<(), CourseError> {
         if self.storage.is_remote() {
             let there = self.take_there().await?;
             self.log_segment.set(self.log_segment.get().max(there));
         }
         let drill = &self.drill;
-        self.begin(Side::Source, &drill.source.value).await?;
+        self.begin_site(Side::Source, &drill.source.value).await?;
         // What replicates elsewhere brings the folder of the destination later.
         if self.plan.replication != SiteReplication::External {
-            self.begin(Side::Destination, &drill.destination.value).await?;
+            self.begin_site(Side::Destination, &drill.destination.value).await?;
             self.mirror().await?;
         }
         let Answer::Created { records } = self.ask(Side::Source, &Command::Create).await? else {
@@ -34,7 +33,7 @@ impl Conductor {
             let databases = (0_u8..).zip(&instance.databases);
             databases.map(move |(number, _)| (stream, number))
         });
-        *self.ledger.borrow_mut() = Ledger::new(Base::created(names.zip(records)));
+        *self.ledger.lock() = Ledger::new(Base::created(names.zip(records)));
         if self.plan.replication == SiteReplication::Asynchronous {
             self.ship().await?;
         }
@@ -59,7 +58,7 @@ impl Conductor {
     }
 
     /// Lets the process of `side` begin in `folder`.
-    pub(super) async fn begin(&self, side: Side, folder: &Path) -> Result<(), CourseError> {
+    pub(super) async fn begin_site(&self, side: Side, folder: &Path) -> Result<(), CourseError> {
         let begin = Command::Begin {
             scenario: self.drill.to_toml(),
             folder: folder.to_owned(),
@@ -74,7 +73,7 @@ impl Conductor {
         let Answer::Listening { at, token } = listening else {
             return Err(unexpected(Side::Destination));
         };
-        let to = self.link.way_to(&self.world, at).await?;
+        let to = self.link.way_to(&self.rehearsal.world, at).await?;
         let mirror = Command::Mirror { to, token, epoch: 1 };
         self.ask(Side::Source, &mirror).await.map(drop)
     }
@@ -88,7 +87,7 @@ impl Conductor {
         };
         let mut to: Vec<SocketAddr> = Vec::new();
         for at in at {
-            to.push(self.link.way_to(&self.world, at).await?);
+            to.push(self.link.way_to(&self.rehearsal.world, at).await?);
         }
         let ship = Command::Ship { to, token };
         self.ask(Side::Source, &ship).await.map(drop)

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_drill::sites::messages::{Answer, Command, line};
-use brunt_drill::sites::{Conductor, CoursePlan, Link, Site, Sites};
+use brunt_drill::sites::{CoursePlan, Link, Site, SitePair, Sites};
 use brunt_drill::{Key, Objectives, Rehearsed};
 use brunt_qualify::phases::serving::version_of;
 use brunt_qualify::server::Server;
@@ -54,6 +54,8 @@ enum Accident {
     PowerLost(usize),
     Frozen(usize, Span),
     LinkCut(Span),
+    /// The user ends the drill. None is drawn.
+    Stopped,
 }
 
 impl Timeline {
@@ -127,6 +129,8 @@ struct Ended {
     why: String,
     /// Promised commits that the drill has found to be lost.
     counted: u64,
+    /// How long users had had no service at the end.
+    out_of_service: Option<Span>,
     /// Records whose last promised commit the destination lacks; looked for after a pass.
     missing: Vec<Key>,
 }
@@ -160,17 +164,19 @@ fn run(seed: u64, timeline: &Timeline, between: Between) -> Option<Ended> {
         how: None,
     };
     let listener: Rc<dyn Listener> = Rc::new(Silence);
-    let conductor = Conductor::new(&here, &drill, with, plan, &listener, &Stop::default());
+    let stop = Stop::default();
+    let pair = SitePair::new(&here, &drill, with, plan, &listener, &stop);
     let (accidents, below) = (timeline.accidents.clone(), made.world.clone());
     made.executor.block_on(async move {
         for (at, accident) in accidents {
             let (world, sites, link) = (below.clone(), sites.clone(), Rc::clone(&link));
+            let stop = stop.clone();
             drop(below.spawner.spawn(async move {
                 world.sleep(at).await;
-                happen(&world, accident, &sites, &link).await;
+                happen(&world, accident, &sites, &link, &stop).await;
             }));
         }
-        let course = here.spawner.spawn(conductor.rehearse());
+        let course = here.spawner.spawn(pair.rehearse());
         while !course.is_done() {
             if below.clock.now().0 > HANGS.0 {
                 return None;
@@ -183,6 +189,7 @@ fn run(seed: u64, timeline: &Timeline, between: Between) -> Option<Ended> {
                 verdict: Verdict::Error,
                 why: error.to_string(),
                 counted: 0,
+                out_of_service: None,
                 missing: Vec::new(),
             },
         };
@@ -198,6 +205,7 @@ async fn happen(
     accident: Accident,
     sites: &[Rc<ModelledSite>; 2],
     link: &ModelledLink,
+    stop: &Stop,
 ) {
     match accident {
         Accident::Killed(side) => sites[side].kill(),
@@ -215,20 +223,19 @@ async fn happen(
             world.sleep(lasts).await;
             link.mend();
         }
+        Accident::Stopped => stop.ask(),
     }
 }
 
 fn judged(rehearsed: &Rehearsed, drill: &RealDrill) -> Ended {
-    let usual = Objectives::usual(drill.replication == SiteReplication::Synchronous);
-    let wanted = Objectives {
-        recovery_time: drill.drill.recovery_time,
-        recovery_point: drill.drill.recovery_point.or(usual.recovery_point),
-    };
+    let is_synchronous = drill.replication == SiteReplication::Synchronous;
+    let wanted = Objectives::of(&drill.drill, is_synchronous);
     let evidence = &rehearsed.evidence;
     let (verdict, why) = evidence.outcome(&evidence.rules(&wanted));
     let losses = evidence.survivals.iter().filter_map(|one| one.loss.as_ref().ok());
     let counted = losses.map(|loss| loss.transactions).sum();
-    Ended { verdict, why: why.join("; "), counted, missing: Vec::new() }
+    let out_of_service = evidence.out_of_service;
+    Ended { verdict, why: why.join("; "), counted, out_of_service, missing: Vec::new() }
 }
 
 /// The records that are not at the destination as the last promised commit left them, or a later one
@@ -396,4 +403,23 @@ fn a_conductor_that_believes_who_answers_first_is_found() {
         what.is_some_and(|what| what.starts_with("it passes"))
     });
     assert!(found.is_some(), "in none of {SEEDS} timelines");
+}
+
+/// Otherwise the result would say that service was never lost.
+#[test]
+fn a_drill_that_is_stopped_without_service_says_so() {
+    let drawn = (1..).map(Timeline::of).find(|one| one.scenario.contains("source lost"));
+    let accidents = vec![(Span::seconds(20), Accident::Stopped)];
+    let mut timeline = Timeline { accidents, ..drawn.unwrap() };
+    let (before, _) = timeline.scenario.split_once("[[event]]").unwrap();
+    timeline.scenario = format!(
+        "{before}[[event]]\nat = \"500ms\"\nwhat = \"source lost\"\n[[event]]\nat = \"1min\"\nwhat = \"failover\"\n"
+    );
+    let ended = run(1, &timeline, honest).unwrap();
+    assert_eq!(
+        (ended.verdict, ended.why.as_str()),
+        (Verdict::Inconclusive, "stopped before its end")
+    );
+    let waited = ended.out_of_service.unwrap();
+    assert!(waited > Span::seconds(10) && waited < Span::seconds(20), "{waited}");
 }

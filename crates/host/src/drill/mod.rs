@@ -116,7 +116,8 @@ pub fn rehearse(
             }
         },
     };
-    rehearsed.put_into(&mut result, &objectives(drill), &words);
+    let is_synchronous = drill.replication == SiteReplication::Synchronous;
+    rehearsed.put_into(&mut result, &Objectives::of(&drill.drill, is_synchronous), &words);
     Ok(result)
 }
 
@@ -182,12 +183,4 @@ fn run_drill(
 fn run_name(begun: SystemTime) -> String {
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{}-{}\n", since.as_nanos(), std::process::id())
-}
-
-fn objectives(drill: &RealDrill) -> Objectives {
-    let usual = Objectives::usual(drill.replication == SiteReplication::Synchronous);
-    Objectives {
-        recovery_time: drill.drill.recovery_time,
-        recovery_point: drill.drill.recovery_point.or(usual.recovery_point),
-    }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use brunt_drill::Rehearsed;
-use brunt_drill::sites::{Conductor, CourseError, CoursePlan, Doing, Heed, Site, Sites, Storage};
+use brunt_drill::sites::{CourseError, CoursePlan, Doing, Heed, Site, SitePair, Sites, Storage};
 use brunt_qualify::plan::Plan;
 use brunt_run::{Listener, Stop};
 use brunt_scenario::{Exec, RealDrill};
@@ -123,7 +123,7 @@ pub(super) fn course(
         link: Rc::new(way),
         storage: Rc::<Setup>::clone(setup),
     };
-    let conductor = Conductor::new(&real.world, &setup.drill, sites, plan, listener, stop);
-    let rehearsed = real.executor.block_on(conductor.rehearse());
+    let pair = SitePair::new(&real.world, &setup.drill, sites, plan, listener, stop);
+    let rehearsed = real.executor.block_on(pair.rehearse());
     rehearsed.map_err(RealDrillError::Course)
 }

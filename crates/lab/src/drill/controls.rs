@@ -7,8 +7,7 @@
 //!   promote the stale side       load -> link lost ------------------------------------------> site lost -> failover
 //! ```
 //!
-//! The same course without a fault comes first. Where that is red already, as with groups that lack
-//! their log, a red control shows nothing.
+//! Without a fault, groups that lack their log are red as well.
 //!
 //! The judge assumes that replication is synchronous and in step, as an operator would.
 //! Groups have no failsafe here, and are synchronous, so that there is a log to replay and nothing
@@ -17,13 +16,13 @@
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Incident, Mode, PairIncident, Scheduled, SystemDesign};
-use brunt_drill::{AtRisk, Control, Objectives};
-use brunt_report::result::Rule;
+use brunt_drill::sites::messages::How;
+use brunt_drill::{AtRisk, Control, Rehearsed, controls};
 use brunt_run::{Listener, News, Silence, Stop};
 use brunt_scenario::{Drill, ModelledScenario};
 use brunt_units::{Span, Time};
 
-use super::conductor::CoursePlan;
+use super::pair::CoursePlan;
 use super::roles;
 use super::{DrillError, Engine, rehearse};
 
@@ -32,14 +31,6 @@ const LOST: Span = Span::seconds(10);
 const BACK: Span = Span::seconds(5);
 /// How long after the return the site is lost: the log of a few seconds is replayed by then.
 const THEN: Span = Span::seconds(15);
-
-/// What is broken.
-const CONTROLS: [(&str, Option<Fault>); 4] = [
-    ("drop one acknowledged write", Some(Fault::DropOne)),
-    ("swap two writes", Some(Fault::SwapTwo)),
-    ("promote the stale side", None),
-    ("lose the tail of the log", Some(Fault::LoseTail)),
-];
 
 /// Runs all controls on `scenario`.
 pub(super) fn all(
@@ -53,18 +44,7 @@ pub(super) fn all(
         // Each control is a world of its own, whose time begins anew.
         listener.tell(Time::ZERO, &News::Control { name: name.to_owned() });
     };
-    let mut controls = Vec::new();
-    tell("no fault");
-    let (sound, _) = one(&scenario, engine, None, true, stop)?;
-    for (name, fault) in CONTROLS {
-        if stop.is_asked() {
-            break;
-        }
-        tell(name);
-        let (rules, struck) = one(&scenario, engine, fault, fault.is_some(), stop)?;
-        controls.push(Control::judged(name, fault.is_none() || struck, &rules, &sound));
-    }
-    Ok(controls)
+    controls::all(stop, tell, |how| one(&scenario, engine, how, stop))
 }
 
 /// The scenario with synchronous groups without failsafe.
@@ -80,20 +60,25 @@ fn simple(scenario: &ModelledScenario) -> ModelledScenario {
     scenario
 }
 
-/// The rules of one course with `fault`, and whether that struck. The link comes back before the
-/// site is lost, or does not.
+/// One course with a fault. The link comes back before the site is lost, unless the stale side is
+/// promoted.
 fn one(
     scenario: &ModelledScenario,
     engine: Engine,
-    fault: Option<Fault>,
-    link_returns: bool,
+    how: Option<How>,
     stop: &Stop,
-) -> Result<(Vec<Rule>, bool), DrillError> {
+) -> Result<Rehearsed, DrillError> {
+    let fault = match how {
+        Some(How::Drop) => Some(Fault::DropOne),
+        Some(How::Swap) => Some(Fault::SwapTwo),
+        Some(How::Tail) => Some(Fault::LoseTail),
+        Some(How::Stale) | None => None,
+    };
     let at = |at: Span, incident| Scheduled { at: Time::ZERO + at, array: 0, incident };
     let link = |what| Incident::Pair(what);
     let mut timeline = vec![at(LOST, link(PairIncident::LinkLost))];
     let mut end = LOST + BACK;
-    if link_returns {
+    if how != Some(How::Stale) {
         timeline.push(at(end, link(PairIncident::LinkReturns)));
         end += THEN;
     }
@@ -117,6 +102,6 @@ fn one(
     for survival in &mut rehearsed.evidence.survivals {
         survival.reported = Some(AtRisk::default());
     }
-    let rules = rehearsed.evidence.rules(&Objectives::usual(true));
-    Ok((rules, rehearsed.struck))
+    rehearsed.struck |= how == Some(How::Stale);
+    Ok(rehearsed)
 }

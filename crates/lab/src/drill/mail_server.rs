@@ -15,8 +15,8 @@ use brunt_qualify::truth::survey::survey;
 use brunt_qualify::truth::witness::Hearing;
 use brunt_run::{Silence, Stop};
 use brunt_units::{LogPosition, PageNumber, Span};
-use brunt_workload::keys::{Population, Record};
-use brunt_world::World;
+use brunt_workload::keys::Population;
+use brunt_world::{Spawner, World};
 use brunt_world_virtual::{Host, Store, VirtualOptions, VirtualWorld};
 
 use super::mirror::Mirror;
@@ -151,8 +151,11 @@ pub(crate) struct MailServer<T: DrillEngine> {
     pub(crate) site: Cell<Site>,
     host: RefCell<Option<Host>>,
     pub(crate) serving: RefCell<Option<Serving<T>>>,
-    /// What it was before it ended.
+    /// What it was before it ended, and what the other side has of it.
     former: RefCell<Option<Opened<T>>>,
+    elsewhere: RefCell<Vec<Elsewhere>>,
+    /// What has recovered and does not serve yet, in its world.
+    pub(crate) opened: RefCell<Option<(World, Opened<T>)>>,
 }
 
 impl<T: DrillEngine> MailServer<T> {
@@ -169,6 +172,8 @@ impl<T: DrillEngine> MailServer<T> {
             host: RefCell::default(),
             serving: RefCell::default(),
             former: RefCell::default(),
+            elsewhere: RefCell::default(),
+            opened: RefCell::default(),
         }
     }
 
@@ -265,13 +270,56 @@ impl<T: DrillEngine> MailServer<T> {
         Ok(())
     }
 
-    /// What it was before it was killed or stopped.
-    pub(crate) fn former(&self) -> Option<Opened<T>> {
-        self.former.borrow_mut().take()
+    /// Whether sessions work on it.
+    pub(crate) fn works(&self) -> bool {
+        let serving = self.serving.borrow();
+        let works = |one: &Serving<T>| one.server().failure().is_none() && !one.is_suspended();
+        serving.as_ref().is_some_and(works)
+    }
+
+    /// Lets its sessions rest.
+    pub(crate) async fn rest(&self) {
+        let serving = self.serving.borrow_mut().take();
+        if let Some(serving) = serving {
+            serving.suspend().await;
+            *self.serving.borrow_mut() = Some(serving);
+        }
+    }
+
+    /// The server that is open, and what runs its tasks: its host, or `world` below it.
+    pub(crate) fn open(&self, world: &World) -> Option<(Spawner, Rc<Server<T>>)> {
+        if let Some((world, (server, _))) = &*self.opened.borrow() {
+            return Some((world.spawner.clone(), Rc::clone(server)));
+        }
+        let serving = self.serving.borrow();
+        Some((world.spawner.clone(), Rc::clone(serving.as_ref()?.server())))
+    }
+
+    /// It is to be recovered from what `mirror` has.
+    pub(crate) fn leave(&self, mirror: &Mirror) -> Result<(), Unable> {
+        let former = self.former.borrow();
+        let (former, _) = former.as_ref().ok_or(Unable::NeverOpen)?;
+        *self.elsewhere.borrow_mut() = self.elsewhere(mirror, former);
+        Ok(())
+    }
+
+    /// Recovers it in the `world` of its host; also the time of its replay.
+    pub(crate) fn take_over(
+        &self,
+        world: World,
+    ) -> Result<impl Future<Output = Result<(Opened<T>, Span), Unable>> + use<T>, Unable> {
+        let former = self.former.borrow_mut().take().ok_or(Unable::NeverOpen)?;
+        let plan = self.plan(self.site.get()).clone();
+        Ok(T::take_over(world, plan, former, self.elsewhere.borrow().clone()))
+    }
+
+    /// Why it cannot do `what`.
+    pub(crate) fn unable(&self, what: &'static str, why: Unable) -> Unable {
+        Unable::Server { name: self.name.clone(), what, why: Box::new(why) }
     }
 
     /// What `mirror` has of each of its logs.
-    pub(crate) fn elsewhere(&self, mirror: &Mirror, former: &Server<T>) -> Vec<Elsewhere> {
+    fn elsewhere(&self, mirror: &Mirror, former: &Server<T>) -> Vec<Elsewhere> {
         let from = self.plan(self.site.get());
         let page = from.engine.page.bytes_u64();
         let mut all: Vec<Elsewhere> = Vec::new();
@@ -304,25 +352,25 @@ impl<T: DrillEngine> MailServer<T> {
         all
     }
 
-    /// Where the logs of a ledger without content end at the other side.
-    pub(crate) fn ends(sites: &[Elsewhere]) -> impl Fn(usize) -> LogPosition {
-        let ends: Vec<LogPosition> = sites.iter().map(|site| site.durable).collect();
-        move |stream| ends.get(stream).copied().unwrap_or_default()
+    /// Where its logs end at the side that took over.
+    pub(crate) fn ends(&self) -> Vec<LogPosition> {
+        self.elsewhere.borrow().iter().map(|site| site.durable).collect()
     }
 
-    /// Serves one operation on `server`, as soon as it can.
-    ///
-    /// # Errors
-    /// When it cannot, in words.
-    pub(crate) async fn first_operation(
-        server: Rc<Server<T>>,
-        plan: Plan,
-        record: Option<Record>,
-    ) -> Result<(), Unable> {
-        let Some(record) = record else {
-            return Err(Unable::NoRecord);
+    /// Serves an operation on what has recovered, as soon as it can; the world of that. Nothing
+    /// where nothing has.
+    pub(crate) fn first_operation(
+        &self,
+    ) -> Option<(World, impl Future<Output = Result<(), Unable>> + use<T>)> {
+        let opened = self.opened.borrow();
+        let (world, (server, populations)) = opened.as_ref()?;
+        let record = populations.first().and_then(|all| all.records().next());
+        let (server, plan) = (Rc::clone(server), self.plan(self.site.get()).clone());
+        let first = async move {
+            let record = record.ok_or(Unable::NoRecord)?;
+            Ok(serve_one(&server, &plan, 0, record).await?)
         };
-        Ok(serve_one(&server, &plan, 0, record).await?)
+        Some((world.clone(), first))
     }
 }
 

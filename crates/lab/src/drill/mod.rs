@@ -2,21 +2,20 @@
 //! became of everything acknowledged.
 //!
 //! ```text
-//!   sites        hosts, volumes and the pair of both          mirror     the files of the side that does not serve
-//!   mail_server  at one site or the other                     roles      which side serves
-//!   conductor    lets time pass and tends everything          procedure  the steps of a failover
-//!   controls     the same on a replica that is broken         prove      both sites stop at one instant, by seed
+//!   sites        hosts, volumes and the pair of both          mirror   the files of the side that does not serve
+//!   mail_server  at one site or the other                     roles    which side serves
+//!   pair         all of it, as the conductor has it           prove    both sites stop at one instant, by seed
+//!   controls     the same on a replica that is broken
 //! ```
 //!
 //! With the engine itself (`bytes`) the survivor is read record by record. With its twin, which has
 //! no content, what survives follows from where its logs end at the other side.
 
-mod conductor;
 mod controls;
 mod mail_server;
 mod mirror;
 mod outcome;
-mod procedure;
+mod pair;
 mod prove;
 mod roles;
 mod sites;
@@ -25,7 +24,7 @@ mod unable;
 use std::rc::Rc;
 
 use brunt_array::{Control, Incident, PairIncident, Scheduled, Site, SystemError};
-use brunt_drill::Rehearsed;
+use brunt_drill::{CourseError, Rehearsed, conduct};
 use brunt_qualify::server::{Records, Twin};
 use brunt_report::result::{DrillReplication, RunResult};
 use brunt_run::{Listener, Stop};
@@ -34,9 +33,9 @@ use brunt_units::{ByteSize, Span, Time};
 
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
-use conductor::{Conductor, CoursePlan};
 use mail_server::MailServer;
 pub(crate) use mail_server::{DrillEngine, open_records};
+use pair::{ArrayPair, CoursePlan};
 use sites::{TwoSites, pair_of, plan_at};
 pub use unable::Unable;
 
@@ -75,7 +74,7 @@ pub enum DrillError {
     Arrays(#[from] SystemError),
     /// It could not be carried through.
     #[error(transparent)]
-    Broken(#[from] Unable),
+    Broken(#[from] CourseError),
     /// It was asked to stop.
     #[error("stopped")]
     Stopped,
@@ -175,12 +174,12 @@ fn course<T: DrillEngine>(
             [Site::Source, Site::Destination].map(|site| plan_at(scenario, site, number, seed));
         MailServer::<T>::new(number, name, plans)
     });
-    let conductor = Conductor::new(built.sites(), plan, servers.collect(), listener, stop.clone());
+    let pair = ArrayPair::new(built.sites(), plan, servers.collect(), listener, stop);
     let rehearsed = built.made.executor.block_on(async move {
-        conductor.run().await?;
-        let replication = written(&conductor.sites.replication());
-        let struck = conductor.sites.struck();
-        Ok::<_, Unable>(conductor.rehearsal.into_rehearsed(replication, struck))
+        conduct(&pair, &pair.timetable()).await?;
+        let replication = written(&pair.sites.replication());
+        let struck = pair.sites.struck();
+        Ok::<_, CourseError>(pair.rehearsal.into_rehearsed(replication, struck))
     });
     Ok(rehearsed?)
 }

@@ -43,9 +43,5 @@ pub(super) fn result(
 fn objectives(scenario: &ModelledScenario) -> Objectives {
     let pair = pair_of(scenario).expect("it was rehearsed");
     let is_synchronous = pair.groups.iter().all(|group| group.mode == Mode::Synchronous);
-    let usual = Objectives::usual(is_synchronous);
-    Objectives {
-        recovery_time: scenario.drill.recovery_time,
-        recovery_point: scenario.drill.recovery_point.or(usual.recovery_point),
-    }
+    Objectives::of(&scenario.drill, is_synchronous)
 }

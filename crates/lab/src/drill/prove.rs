@@ -18,7 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_array::{Control as Fault, Mode, PairIncident, ResumePolicy, Site, SystemDesign};
-use brunt_drill::{Cut, Ledger, Loss};
+use brunt_drill::{Cut, Ledger, Loss, Pair};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::server::Records;
 use brunt_run::{Listener, Silence, Stop};
@@ -28,8 +28,8 @@ use brunt_world::random::{Stream, Streams};
 use brunt_world_virtual::{Store, VirtualOptions, VirtualWorld};
 
 use super::DrillError;
-use super::conductor::{Conductor, CoursePlan};
 use super::mail_server::{DrillEngine, MailServer, open_records};
+use super::pair::{ArrayPair, CoursePlan};
 use super::sites::{TwoSites, plan_at};
 use super::unable::Unable;
 
@@ -217,25 +217,22 @@ impl Round {
             patience: Span::ZERO,
         };
         let listener: Rc<dyn Listener> = Rc::new(Silence);
-        let conductor =
-            Conductor::new(built.sites(), plan, vec![server], &listener, Stop::default());
-        let conductor = Rc::new(conductor);
+        let pair = ArrayPair::new(built.sites(), plan, vec![server], &listener, &Stop::default());
+        let pair = Rc::new(pair);
         let executor = &mut built.made.executor;
-        let opening = Rc::clone(&conductor);
-        if let Err(what) = executor.block_on(async move { opening.open().await }) {
-            return Ok(Err(what));
-        }
+        let opening = Rc::clone(&pair);
+        executor.block_on(async move { opening.open().await })?;
         search.coverage.rounds += 1;
         let mut away = Away::default();
         for _ in 0..CUTS.min(search.left) {
-            let passing = Rc::clone(&conductor);
-            let until = conductor.sites.now() + Span::nanos(draw.below(BETWEEN.0));
-            executor.block_on(async move { passing.pass(until).await });
+            let passing = Rc::clone(&pair);
+            let until = pair.sites.now() + Span::nanos(draw.below(BETWEEN.0));
+            executor.block_on(async move { passing.pass(until).await })?;
             search.coverage.steps += 1;
             search.left -= 1;
             let found = away
-                .change(&conductor, &mut draw)
-                .and_then(|()| cut(&conductor, &plans, &mut draw, &mut search.coverage));
+                .change(&pair, &mut draw)
+                .and_then(|()| cut(&pair, &plans, &mut draw, &mut search.coverage));
             if found.is_err() {
                 return Ok(found);
             }
@@ -257,7 +254,7 @@ struct Away {
 
 impl Away {
     /// Loses something or lets it return, sometimes.
-    fn change(&mut self, conductor: &Conductor<Records>, draw: &mut Stream) -> Result<(), Unable> {
+    fn change(&mut self, pair: &ArrayPair<Records>, draw: &mut Stream) -> Result<(), Unable> {
         let what = match draw.below(10) {
             0 | 1 => {
                 self.link ^= true;
@@ -275,26 +272,26 @@ impl Away {
             }
             _ => return Ok(()),
         };
-        Ok(conductor.sites.strike(what)?)
+        Ok(pair.sites.strike(what)?)
     }
 }
 
 /// Everything stops now: recovers what each side would find.
 fn cut(
-    conductor: &Conductor<Records>,
+    pair: &ArrayPair<Records>,
     plans: &[Plan; 2],
     draw: &mut Stream,
     coverage: &mut PairCoverage,
 ) -> Result<(), Unable> {
-    let server = &conductor.servers[0];
+    let server = &pair.servers[0];
     let ledger = server.ledger.lock().clone();
-    let now = conductor.sites.now();
-    let reported = conductor.at_risk();
-    let mirror = conductor.sites.mirror.borrow();
+    let now = pair.sites.now();
+    let reported = pair.at_risk();
+    let mirror = pair.sites.mirror.borrow();
     if let Some(broken) = mirror.broken_order() {
         return Err(Unable::Order { at: now, what: broken.to_owned() });
     }
-    let source = mirror.with_in_flight(&conductor.sites.machine.store(), draw);
+    let source = mirror.with_in_flight(&pair.sites.machine.store(), draw);
     let named =
         |site: Site| move |error: Unable| Unable::At { at: now, site, error: Box::new(error) };
     let loss = recovered(source, &plans[0], &ledger, now).map_err(named(Site::Source))?;

@@ -1,49 +1,11 @@
-//! Which side serves, and what of the timeline concerns hosts as well.
+//! Which side serves, and what keeps the two apart.
 
-use brunt_array::{Failover, Incident, PairIncident, Phase, Replication, Site};
+use brunt_array::{Failover, PairIncident, Phase, Replication, Site};
 use brunt_world_virtual::Store;
 
 use super::mirror::Mirror;
 use super::sites::{Sites, is_at, path_at};
 use super::unable::Unable;
-
-/// What an event of the timeline asks of a drill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum DrillEvent {
-    /// The storage of a site is lost, and whatever hosts are there can do nothing without it.
-    Lost(Site),
-    /// Everything is to be served by a site.
-    FailOver {
-        to: Site,
-        /// With or without the other one.
-        how: Failover,
-    },
-    /// After a split, what a site has is kept.
-    Keep(Site),
-    /// Something happens to storage or link alone; the phase that begins with it.
-    Storage(Option<&'static str>),
-}
-
-impl DrillEvent {
-    pub(super) fn of(incident: &Incident) -> Self {
-        let Incident::Pair(what) = incident else {
-            return Self::Storage(None);
-        };
-        match *what {
-            PairIncident::SourceLost => Self::Lost(Site::Source),
-            PairIncident::DestinationLost => Self::Lost(Site::Destination),
-            PairIncident::Keep { site, .. } => Self::Keep(site),
-            PairIncident::FailOver { to, how, .. } => Self::FailOver { to, how },
-            PairIncident::LinkLost => Self::Storage(Some("link lost")),
-            PairIncident::LinkReturns => Self::Storage(Some("link back")),
-            PairIncident::LinkFlaps { .. } => Self::Storage(Some("link flaps")),
-            PairIncident::SourceReturns | PairIncident::DestinationReturns => {
-                Self::Storage(Some("storage back"))
-            }
-            _ => Self::Storage(None),
-        }
-    }
-}
 
 /// The loss of the source and the failover to the destination.
 pub(super) fn loss_and_failover() -> [PairIncident; 2] {

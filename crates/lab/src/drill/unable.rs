@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use brunt_array::{Misplaced, Site, SystemError};
-use brunt_drill::Broken;
+use brunt_drill::{Broken, CourseError};
 use brunt_ese::error::EngineError;
 use brunt_ese::verify::VerifyError;
 use brunt_qualify::error::RunError;
@@ -50,15 +50,18 @@ pub enum Unable {
     /// The side that does not serve holds none.
     #[error("the other side is in the middle of a full copy")]
     OtherCopying,
+    /// The pair does not change sides.
+    #[error("the {} does not serve", .0.word())]
+    NotServing(Site),
+    /// A server cannot do something.
+    #[error("{name} cannot {what}: {why}")]
+    Server { name: String, what: &'static str, why: Box<Self> },
     /// The two sides cannot come into step.
     #[error("{0}")]
     Apart(String),
     /// Time was up.
     #[error("{0} did not end")]
     Endless(&'static str),
-    /// The user has stopped it.
-    #[error("stopped before both sides were in step")]
-    Stopped,
     /// Pages of a replica are not as written.
     #[error("{bad} of {pages} pages are bad")]
     BadPages { bad: u64, pages: u64 },
@@ -93,4 +96,10 @@ pub enum Unable {
         writes: u64,
         since: Option<Time>,
     },
+}
+
+impl From<Unable> for CourseError {
+    fn from(why: Unable) -> Self {
+        Self::Unable(Box::new(why))
+    }
 }

@@ -2,7 +2,7 @@
 
 use brunt_units::Span;
 
-use super::site;
+use crate::sites::site;
 
 /// Why a course did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,12 @@ pub enum CourseError {
     /// What the sites lie on, a tunnel between them or a command of the user failed.
     #[error("{0}")]
     Surroundings(Box<dyn std::error::Error + Send + Sync>),
+    /// Servers or storage in a model could not do what they were asked.
+    #[error("{0}")]
+    Unable(Box<dyn std::error::Error + Send + Sync>),
+    /// Nobody watches these sites.
+    #[error("nobody watches these sites: they do not fail over by themselves")]
+    NoWitness,
 }
 
 impl CourseError {
@@ -58,8 +64,11 @@ impl CourseError {
         }
     }
 
-    /// Whether a site could not do what it was asked.
-    pub fn is_of_site(&self) -> bool {
-        matches!(self, Self::Failed { .. } | Self::Silent { .. })
+    /// The same where a site could not do what it was asked; everything else stays an error.
+    pub fn words_of_site(self) -> Result<String, Self> {
+        match self {
+            Self::Failed { .. } | Self::Silent { .. } | Self::Unable(_) => self.words(),
+            other => Err(other),
+        }
     }
 }

@@ -1,8 +1,7 @@
-//! Takes a drill on two sites through its timeline.
+//! Two sites that are asked by lines: what is heard of them, and how.
 //!
-//! Time passes in [`Conductor::pass`] and [`Conductor::ask`] alone; both hear what the sites say. A
-//! commit counts as acknowledged when its line is heard, at most a few milliseconds after it was
-//! written.
+//! Time passes in [`Pair::pass`] and [`SitePair::ask`] alone; both hear what the sites say. A commit
+//! counts as acknowledged when its line is heard, at most a few milliseconds after it was written.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -10,19 +9,20 @@ use std::rc::Rc;
 
 use brunt_report::result::DrillReplication;
 use brunt_run::{Listener, Stop};
-use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteIncident, SiteReplication};
+use brunt_scenario::{Exec, RealDrill, SiteEvent, SiteReplication};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 
-use super::error::CourseError;
 use super::messages::{Answer, Command, How, SiteMessage, line};
 use super::shipping::Shipping;
 use super::{Link, Site, Storage};
-use crate::{AtRisk, Key, Ledger, Rehearsal, Rehearsed};
+use crate::{
+    AtRisk, CourseError, Key, Pair, Rehearsal, Rehearsed, SharedLedger, Side, Timetable, conduct,
+};
 
 /// How often it hears what sites say.
-const STEP: Span = Span::millis(1);
+pub(super) const STEP: Span = Span::millis(1);
 /// A site that does not answer for so long hangs, unless it may be reading or writing all its
 /// databases.
 const PATIENCE: Span = Span::seconds(15 * 60);
@@ -48,22 +48,6 @@ pub struct CoursePlan {
     pub how: Option<How>,
 }
 
-/// The two sites.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Source,
-    Destination,
-}
-
-impl Side {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Destination => "destination",
-        }
-    }
-}
-
 /// What a course is taken with.
 pub struct Sites {
     /// The source and the destination, at work.
@@ -80,24 +64,22 @@ pub(super) struct Heard {
     pub(super) may_end: Cell<bool>,
 }
 
-/// A course of a drill.
-pub struct Conductor {
-    pub(super) world: World,
+/// Two sites in a course of a drill.
+pub struct SitePair {
     pub(super) drill: Rc<RealDrill>,
     pub(super) plan: CoursePlan,
-    stop: Stop,
     sites: [Heard; 2],
     pub(super) link: Rc<dyn Link>,
     pub(super) storage: Rc<dyn Storage>,
     pub(super) rehearsal: Rehearsal,
-    pub(super) ledger: RefCell<Ledger>,
-    /// Whose commits are in the ledger.
-    pub(super) serving: Cell<Side>,
+    pub(super) ledger: SharedLedger,
     /// When the source said something last.
     pub(super) source_heard: Cell<Time>,
     /// When the source was cut off or frozen.
     pub(super) apart_since: Cell<Option<Time>>,
     pub(super) struck: Cell<bool>,
+    /// What replication said was lost, at the failover.
+    pub(super) reported: Cell<Option<AtRisk>>,
     /// Commits that the survivor kept and nobody had acknowledged: their acknowledgements were on
     /// the way to a frozen source.
     pub(super) kept: RefCell<BTreeSet<(Key, Option<u32>)>>,
@@ -106,20 +88,18 @@ pub struct Conductor {
     pub(super) stale: Cell<u64>,
     /// Whether the former side has learnt that it is fenced.
     pub(super) is_fenced: Cell<bool>,
-    /// Whether the timeline has begun.
-    began: Cell<bool>,
     /// Bytes in a log segment: the larger ones of the two sites, whose logs are the same.
     pub(super) log_segment: Cell<usize>,
     /// Bytes that were sent before the timeline.
-    sent_before: Cell<u64>,
+    pub(super) sent_before: Cell<u64>,
     /// Where the logs of the source end.
     pub(super) shipping: RefCell<Shipping>,
     /// When the mirror broke without a failover, and why.
     broken: RefCell<Option<(Time, String)>>,
 }
 
-impl Conductor {
-    /// A course of `drill` with these sites.
+impl SitePair {
+    /// These sites, for a course of `drill`.
     pub fn new(
         world: &World,
         drill: &Rc<RealDrill>,
@@ -131,10 +111,8 @@ impl Conductor {
         let Sites { sites, link, storage } = with;
         let log_segment = storage.log_segment();
         Self {
-            world: world.clone(),
             drill: Rc::clone(drill),
             plan,
-            stop: stop.clone(),
             sites: sites.map(|site| Heard {
                 site,
                 answers: RefCell::default(),
@@ -142,25 +120,20 @@ impl Conductor {
             }),
             link,
             storage,
-            rehearsal: Rehearsal::new(listener),
-            ledger: RefCell::default(),
-            serving: Cell::new(Side::Source),
+            rehearsal: Rehearsal::new(world, listener, stop),
+            ledger: SharedLedger::default(),
             source_heard: Cell::new(world.clock.now()),
             apart_since: Cell::default(),
             struck: Cell::new(false),
+            reported: Cell::default(),
             kept: RefCell::default(),
             stale: Cell::new(0),
             is_fenced: Cell::new(false),
-            began: Cell::default(),
             log_segment: Cell::new(log_segment),
             sent_before: Cell::new(0),
             shipping: RefCell::default(),
             broken: RefCell::default(),
         }
-    }
-
-    pub(super) fn now(&self) -> Time {
-        self.world.clock.now()
     }
 
     pub(super) fn site(&self, side: Side) -> &Heard {
@@ -170,100 +143,39 @@ impl Conductor {
         }]
     }
 
-    /// Runs the course to its end. One that the user stops has no answer, but a course.
+    /// Takes them through the course, to its end. One that the user stops has no answer, but a
+    /// course.
     ///
     /// # Errors
     /// [`CourseError`] when it did not come to its end for another reason.
     pub async fn rehearse(self) -> Result<Rehearsed, CourseError> {
-        let ended = self.run().await;
+        let events = self.plan.timeline.iter().map(|event| (event.at, event.what.clone()));
+        let (warm_up, after) = (self.plan.warm_up, self.plan.after);
+        let timetable = Timetable { events: events.collect(), warm_up, after };
+        let ended = conduct(&self, &timetable).await;
+        match (&ended, self.link.carried()) {
+            (Ok(()), Some(told)) => self.rehearsal.tell(told),
+            (Err(CourseError::Stopped), _) => {
+                self.rehearsal.note_outage();
+                self.rehearsal.evidence().unfinished = Some("stopped before its end".to_owned());
+            }
+            _ => {}
+        }
         self.part().await;
-        let unfinished = match ended {
-            Ok(()) => None,
-            Err(CourseError::Stopped) => Some("stopped before its end".to_owned()),
-            Err(error) => return Err(error),
-        };
-        let mut rehearsed = self.into_rehearsed();
-        if unfinished.is_some() {
-            rehearsed.evidence.unfinished = unfinished;
-        }
-        Ok(rehearsed)
-    }
-
-    async fn run(&self) -> Result<(), CourseError> {
-        self.open().await?;
-        self.pass(self.now() + self.plan.warm_up).await?;
-        self.rehearsal.course.drop_samples();
-        let begun = self.now();
-        self.rehearsal.course.begin(begun);
-        self.began.set(true);
-        self.sent_before.set(self.link.sent());
-        if let Some(told) = self.link.shortcoming() {
-            self.tell(begun, told);
-        }
-        if let Some(how) = self.plan.how {
-            self.ask(Side::Destination, &Command::Break { how }).await?;
-        }
-        for event in &self.plan.timeline {
-            self.pass(begun + event.at).await?;
-            self.apply(event).await?;
-        }
-        if let Some(told) = self.link.carried() {
-            self.tell(self.now(), told);
-        }
-        Ok(())
-    }
-
-    async fn apply(&self, event: &SiteEvent) -> Result<(), CourseError> {
-        let now = self.now();
-        match &event.what {
-            SiteIncident::SourceLost => {
-                let source = self.site(Side::Source);
-                source.may_end.set(true);
-                source.site.kill();
-                self.rehearsal.lose_service(now, AtRisk::default());
-                self.tell(now, "the processes of the source are killed");
-                Ok(())
-            }
-            SiteIncident::SourceFrozen => {
-                self.site(Side::Source).site.freeze();
-                self.apart_since.set(Some(now));
-                self.rehearsal.lose_service(now, AtRisk::default());
-                self.tell(now, "the processes of the source are frozen");
-                Ok(())
-            }
-            SiteIncident::LinkLost => {
-                self.link.cut();
-                self.apart_since.set(Some(now));
-                match self.plan.replication == SiteReplication::Synchronous {
-                    true => self.rehearsal.lose_service(now, AtRisk::default()),
-                    // Nobody waits for the other site.
-                    false => self.rehearsal.course.phase(now, "link lost"),
-                }
-                self.tell(now, "the link is lost");
-                Ok(())
-            }
-            SiteIncident::FailOver(decision) => self.fail_over(*decision).await,
-            SiteIncident::Exec(exec) => self.exec(exec).await,
+        match ended {
+            Ok(()) | Err(CourseError::Stopped) => Ok(self.into_rehearsed()),
+            Err(error) => Err(error),
         }
     }
 
     /// Runs a command of the user, while the sites go on.
     pub(super) async fn exec(&self, exec: &Exec) -> Result<(), CourseError> {
         let (begun, name) = (self.now(), &exec.name);
-        self.tell(begun, format!("\"{name}\" begins"));
-        self.storage.exec(&self.world, exec, Box::new(|| self.listen())).await?;
-        let now = self.now();
-        self.tell(now, format!("\"{name}\" has ended, after {}", now.since(begun)));
+        self.rehearsal.tell(format!("\"{name}\" begins"));
+        self.storage.exec(&self.rehearsal.world, exec, Box::new(|| self.listen())).await?;
+        let took = self.now().since(begun);
+        self.rehearsal.tell(format!("\"{name}\" has ended, after {took}"));
         Ok(())
-    }
-
-    /// Lets time pass until `until`.
-    pub(super) async fn pass(&self, until: Time) -> Result<(), CourseError> {
-        while self.now() < until {
-            self.listen()?;
-            self.world.sleep_until(until.min(self.now() + STEP)).await;
-        }
-        self.listen()
     }
 
     /// Asks a site, and waits for its answer.
@@ -280,7 +192,7 @@ impl Conductor {
                     return Err(CourseError::Failed { site: self.name(side), why });
                 }
                 Some(answer) => return Ok(answer),
-                None => self.world.sleep(STEP).await,
+                None => self.rehearsal.world.sleep(STEP).await,
             }
         }
         Err(CourseError::Silent { site: self.name(side), patience })
@@ -315,10 +227,7 @@ impl Conductor {
         {
             return Err(CourseError::MirrorBroken(why.clone()));
         }
-        match self.stop.is_asked() {
-            true => Err(CourseError::Stopped),
-            false => Ok(()),
-        }
+        self.rehearsal.heed()
     }
 
     fn handle(&self, side: Side, message: SiteMessage) -> Result<(), CourseError> {
@@ -326,11 +235,11 @@ impl Conductor {
         if side == Side::Source {
             self.source_heard.set(now);
         }
-        let is_current = side == self.serving.get();
+        let is_current = side == self.rehearsal.serving.get();
         match message {
-            SiteMessage::Asked(change) if is_current => self.ledger.borrow_mut().asked(&change),
+            SiteMessage::Asked(change) if is_current => self.ledger.lock().asked(&change),
             SiteMessage::Acknowledged(change) if is_current => {
-                self.ledger.borrow_mut().acknowledged(now, &change);
+                self.ledger.lock().acknowledged(now, &change);
             }
             SiteMessage::Acknowledged(change) if change.commit == Commit::Hard => {
                 let key = (change.instance, change.database, change.number);
@@ -342,10 +251,9 @@ impl Conductor {
             SiteMessage::Asked(_) | SiteMessage::Acknowledged(_) => {}
             SiteMessage::Answer(answer) => self.site(side).answers.borrow_mut().push_back(answer),
             SiteMessage::News(Answer::Sample { load }) => {
-                if is_current && self.began.get() {
+                if is_current && self.rehearsal.has_begun() {
                     self.rehearsal.course.close_own(now, load);
-                    let last = self.plan.timeline.last().map_or(Span::ZERO, |event| event.at);
-                    self.rehearsal.progress(now, last + self.plan.after);
+                    self.rehearsal.progress();
                 }
             }
             SiteMessage::News(Answer::Logs { ends }) if side == Side::Source => {
@@ -360,18 +268,13 @@ impl Conductor {
             SiteMessage::News(Answer::Fenced { epoch }) => {
                 self.is_fenced.set(true);
                 self.site(side).may_end.set(true);
-                self.tell(
-                    now,
-                    format!("the source learns that it is fenced by epoch {epoch}, and ends"),
-                );
+                let told =
+                    format!("the source learns that it is fenced by epoch {epoch}, and ends");
+                self.rehearsal.tell(told);
             }
             SiteMessage::News(_) => {}
         }
         Ok(())
-    }
-
-    pub(super) fn tell(&self, at: Time, what: impl Into<String>) {
-        self.rehearsal.tell(at, what);
     }
 
     /// Lets a destination on another host empty its folder.
@@ -388,7 +291,7 @@ impl Conductor {
         let until = self.now() + PARTING;
         while !destination.has_ended() && self.now() < until {
             let _ = destination.new_lines();
-            self.world.sleep(STEP).await;
+            self.rehearsal.world.sleep(STEP).await;
         }
     }
 
