@@ -22,7 +22,7 @@ type Misdeed = fn(&mut TcpStream, &str) -> std::io::Result<()>;
 const FLOOD: usize = 48 << 20;
 
 /// What the whole process may grow by: four sessions, their sockets, and what the allocator keeps.
-const GROWTH_KIB_MAX: u64 = 6 << 10;
+const GROWTH_KIB_MAX: u64 = 16 << 10;
 
 fn listen(misdeed: Misdeed) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -92,7 +92,8 @@ fn refused(misdeed: Misdeed, stop_after: Option<Duration>) -> (Trouble, Span) {
             stop.ask();
         });
     }
-    let mut real = RealWorld::new(&Options::default()).unwrap();
+    let options = Options { slab_bytes: 1 << 20, ..Options::default() };
+    let mut real = RealWorld::new(&options).unwrap();
     let world = real.world.clone();
     real.executor.block_on(async move {
         let began = world.clock.now();

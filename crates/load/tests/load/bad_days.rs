@@ -1,7 +1,7 @@
 //! Servers that misbehave on the wire: each is named, by kind and with its first bad line, and none
 //! holds a course up.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use brunt_load::{CourseError, Finished, Kind, Protocol, Stop, TroubleKind, run};
 use brunt_mail::Verdict;
@@ -13,9 +13,18 @@ use super::course::course;
 use super::server::{Bad, Server};
 
 /// A server that says this to everybody, again and again if so, and then nothing.
-pub(crate) async fn parrot(world: &World, says: &'static [u8], again: bool) -> SocketAddr {
-    let at: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let (listener, address) = world.net.listen(at).await.unwrap();
+async fn parrot(world: &World, says: &'static [u8], again: bool) -> SocketAddr {
+    parrot_at(world, [127, 0, 0, 1].into(), says, again).await
+}
+
+/// The same at an address.
+pub(crate) async fn parrot_at(
+    world: &World,
+    at: IpAddr,
+    says: &'static [u8],
+    again: bool,
+) -> SocketAddr {
+    let (listener, address) = world.net.listen(SocketAddr::new(at, 0)).await.unwrap();
     let own = world.clone();
     drop(world.spawner.spawn(async move {
         while let Ok((socket, _)) = own.net.accept(listener).await {

@@ -20,7 +20,7 @@ use brunt_world::random::Streams;
 use brunt_world::{Net, Reply, SocketId, World};
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
 
-use super::bad_days::parrot;
+use super::bad_days::parrot_at;
 use super::course::Memory;
 
 const BEGAN: u64 = 1_795_751_195;
@@ -151,7 +151,7 @@ impl Play {
         let (port, protocol) =
             if is_lmtp { (LMTP, Protocol::Lmtp) } else { (SMTP, Protocol::Smtp) };
         let entrance = match self.is_silent {
-            true => parrot(&world, b"", false).await,
+            true => at(parrot_at(server.world(), SERVER.into(), b"", false).await.port()),
             false => at(port),
         };
         let length = self.users.map(|(_, _, run)| run);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use brunt_servers::{Format, MailFsync, MailSystem, Plan, Store};
 use tempfile::TempDir;
 
-use super::{folder, has_dovecot, of};
+use super::{folder, has_dovecot, of, own_as};
 use crate::drill::said;
 
 /// A Dovecot with six users, and what a user of brunt writes about it.
@@ -173,7 +173,9 @@ fn a_mailbox_with_other_mail_and_a_wrong_password_are_named_before_anything_is_s
         own.system.accounts().iter().find(|account| {
             message.components().any(|part| part.as_os_str() == account.name.as_str())
         });
-    fs::write(message, "Subject: a letter\n\nfrom home\n").unwrap();
+    let letter = message.parent().unwrap().with_file_name("new").join("1700000000.M1P1.letter");
+    fs::write(&letter, "Subject: a letter\n\nfrom home\n").unwrap();
+    own_as(&letter, message);
     let run = super::run_folder(own.home.path());
     fs::rename(run, own.home.path().join("first")).unwrap();
     own.refused(&[], &["holds 1 message without our mark", &user.unwrap().address()]);
