@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use brunt_load::{Keep, KeepError};
 use brunt_mail::Outcome;
-use brunt_mail::incident::{Deed, Incident, Moment};
+use brunt_mail::incident::{Deed, Incident, Moment, Part};
 use brunt_report::result::{Group, MailControl, Rule, RuleName, Verdict};
 use brunt_report::{RunResult, grouped};
 use brunt_run::Stop;
@@ -33,8 +33,9 @@ impl Keep for Nothing {
 
 /// The plan of the control; nothing where no power is cut, or no control is possible.
 fn plan(options: &LoadOptions) -> Option<(Plan, Incident)> {
-    let is_cut = |incident: &&Incident| matches!(incident.deed, Deed::PowerCut(_));
-    let cut = options.incidents.iter().find(is_cut)?;
+    // A queue alone has no setting that would lose mail.
+    let is_of_store = |incident: &&Incident| matches!(incident.deed, Deed::PowerCut(machine) if machine.has(Part::Store));
+    let cut = options.incidents.iter().find(is_of_store)?;
     match options.plan.store {
         Store::Dovecot { format, fsync } if fsync != MailFsync::Never => {
             let store = Store::Dovecot { format, fsync: MailFsync::Never };
