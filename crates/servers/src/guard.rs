@@ -7,6 +7,7 @@
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::processes::Process;
@@ -20,6 +21,23 @@ set -- "$1" "$2" ${stat##*) }
 [ "${22}" = "$2" ] && kill -s KILL -- "-$1"
 "#;
 
+/// Kills the group of the daemon whose number the file `$1` has, or will have within a minute, if it
+/// works in the folder `$2`.
+const DAEMON: &str = r#"
+read -r word
+[ "$word" = done ] && exit 0
+looks=0
+while [ $looks -lt 120 ]; do
+    pid=$(tr -cd 0-9 <"$1" 2>/dev/null)
+    if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/cwd")" = "$2" ]; then
+        kill -s KILL -- "-$pid"
+        exit 0
+    fi
+    looks=$((looks + 1))
+    sleep 0.5
+done
+"#;
+
 /// The guard of one group.
 pub(crate) struct Guard {
     shell: Child,
@@ -29,9 +47,20 @@ pub(crate) struct Guard {
 impl Guard {
     /// Guards the group whose first process is `leader`.
     pub(crate) fn post(leader: &Process) -> io::Result<Self> {
+        let [pid, started] = [leader.pid.to_string(), leader.started.to_string()];
+        Self::stand(SCRIPT, &[Path::new(&pid), Path::new(&started)])
+    }
+
+    /// Guards a daemon while it is being started: it writes its number to `pid_file`, and works in
+    /// `folder`.
+    pub(crate) fn await_daemon(pid_file: &Path, folder: &Path) -> io::Result<Self> {
+        Self::stand(DAEMON, &[pid_file, folder])
+    }
+
+    fn stand(script: &str, arguments: &[&Path]) -> io::Result<Self> {
         let mut shell = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "brunt-guard"])
-            .args([leader.pid.to_string(), leader.started.to_string()])
+            .args(["-c", script, "brunt-guard"])
+            .args(arguments)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .current_dir("/")
@@ -79,6 +108,30 @@ mod tests {
         drop(guard.line.take());
         guard.shell.wait().unwrap();
         assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_daemon_that_appears_later_dies_too_if_it_is_the_one_that_was_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let file = at.join("pid");
+        let daemon = |at: &Path| {
+            let mut command = Command::new("sleep");
+            command.arg("60").process_group(0).current_dir(at).spawn().unwrap()
+        };
+        let mut guard = Guard::await_daemon(&file, &at).unwrap();
+        drop(guard.line.take());
+        let mut stranger = daemon(Path::new("/"));
+        std::fs::write(&file, format!("  {}\n", stranger.id())).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        assert!(stranger.try_wait().unwrap().is_none());
+        let mut child = daemon(&at);
+        std::fs::write(&file, format!("  {}\n", child.id())).unwrap();
+        guard.shell.wait().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(stranger.try_wait().unwrap().is_none());
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
     }
 
     #[test]

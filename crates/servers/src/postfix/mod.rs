@@ -16,6 +16,7 @@ use crate::certificate::Certificate;
 use crate::error::ServerError;
 use crate::files;
 use crate::group::Group;
+use crate::guard::Guard;
 use crate::processes::{Listener, listener};
 use crate::programs::{Installed, command, run};
 use crate::queue::Queue;
@@ -75,18 +76,22 @@ impl Setup {
                 return Err(ServerError::NotStarted { server: NAME, why });
             }
         }
+        let queue = self.home.join("queue");
+        let file = queue.join("pid/master.pid");
+        // Until its group has a guard of its own.
+        let guard = Guard::await_daemon(&file, &queue).map_err(files::at(&queue))?;
         let started = run(self.tool(installed, "postfix").arg("start"), STARTS_WITHIN);
         started.map_err(|error| {
             let words = files::last_words(&self.log());
             ServerError::NotStarted { server: NAME, why: format!("{error}; {words}") }
         })?;
-        let file = self.home.join("queue/pid/master.pid");
         let pid = fs::read_to_string(&file).map_err(files::at(&file))?;
         let pid = pid.trim().parse().map_err(|_| ServerError::NotStarted {
             server: NAME,
             why: format!("{} has no number", file.display()),
         })?;
         let mut group = Group::adopt(NAME, pid)?;
+        drop(guard);
         ready::wait(NAME, &mut group, &self.greetings(), &[self.log()])?;
         Ok(group)
     }
