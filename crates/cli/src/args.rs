@@ -3,6 +3,9 @@
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::ab::AbArgs;
+use crate::commands::batch::merge::MergeArgs;
+use crate::commands::batch::part::PartArgs;
+use crate::commands::batch::plan::PlanArgs;
 use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
 use crate::commands::compare::CompareArgs;
@@ -58,9 +61,10 @@ pub struct Arguments {
 }
 
 /// The commands in groups, as help shows them.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Prepare", &["init", "import", "size", "check", "models"]),
     ("Test, predict, rehearse", &["run", "ab", "simulate", "drill", "load"]),
+    ("Predict on a cluster", &["plan", "part", "merge"]),
     ("Understand and hand over", &["report", "compare", "explain", "paper", "handover", "verify"]),
     ("Everything else", &["clean", "prove", "completions", "man", "help"]),
 ];
@@ -95,6 +99,12 @@ pub enum Command {
     Ab(AbArgs),
     /// Predict a test on a modelled array, in virtual time
     Simulate(SimulateArgs),
+    /// Print the script that computes a plan of `simulate --plan` on a cluster
+    Plan(PlanArgs),
+    /// Compute a part of a plan
+    Part(PartArgs),
+    /// Make the result of a plan from its parts, or say which are missing
+    Merge(MergeArgs),
     /// Rehearse a failover: what is lost, and how long users wait; without a scenario, with two
     /// processes on this machine
     Drill(DrillArgs),
@@ -156,7 +166,10 @@ impl Command {
             Self::Size(args) => args.quiet,
             Self::Init(args) => args.quiet,
             Self::Import(args) => args.quiet,
+            Self::Part(args) => args.quiet,
+            Self::Merge(args) => args.quiet,
             Self::Site(_)
+            | Self::Plan(_)
             | Self::Check(_)
             | Self::Explain(_)
             | Self::Models(_)

@@ -1,4 +1,4 @@
-//! How the program ends, as its caller sees it.
+//! How the program ends, as its caller sees it. 64 and 75 are those of `sysexits.h`.
 
 use std::process::ExitCode;
 
@@ -13,6 +13,10 @@ pub enum Exit {
     Failed,
     /// 2: there is no answer: it could not be carried through, was invalid, or inconclusive.
     NoAnswer,
+    /// 64: a part of a plan that will never be computed, however often it is tried.
+    Never,
+    /// 75: a part of a plan that may be computed next time.
+    Again,
     /// 130: it was stopped.
     Interrupted,
 }
@@ -23,7 +27,7 @@ impl Exit {
         match self {
             Self::Passed => Verdict::Pass.shown(false, true),
             Self::Failed => Verdict::Fail.shown(false, true),
-            Self::NoAnswer => (NOT_JUDGED.0.to_owned(), NOT_JUDGED.1),
+            Self::NoAnswer | Self::Never | Self::Again => (NOT_JUDGED.0.to_owned(), NOT_JUDGED.1),
             Self::Interrupted => Verdict::Interrupted.shown(false, true),
         }
     }
@@ -48,6 +52,8 @@ impl From<Exit> for ExitCode {
             Exit::Passed => 0,
             Exit::Failed => 1,
             Exit::NoAnswer => 2,
+            Exit::Never => 64,
+            Exit::Again => 75,
             Exit::Interrupted => 130,
         })
     }

@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
         Err(other) => return instead(&other).into(),
     };
     let command = &arguments.command;
-    if matches!(command, Command::Simulate(_)) {
+    if matches!(command, Command::Simulate(_) | Command::Part(_)) {
         brunt_world_real::huge_pages::ask();
     }
     let output = Output::new(command.is_quiet(), arguments.color);
@@ -67,6 +67,9 @@ fn carry_out(command: &Command, output: &Output) -> Result<Exit, String> {
         Command::Run(args) => said(commands::run::run(args, output)),
         Command::Ab(args) => said(commands::ab::run(args, output)),
         Command::Simulate(args) => said(commands::simulate::run(args, output)),
+        Command::Plan(args) => said(commands::batch::plan::run(args, output)),
+        Command::Part(args) => Ok(commands::batch::part::run(args, output)),
+        Command::Merge(args) => said(commands::batch::merge::run(args, output)),
         Command::Drill(args) => said(commands::drill::run(args, output)),
         Command::Load(args) => said(commands::load::run(args, output)),
         Command::Site(args) => said(commands::site::run(args, output)),

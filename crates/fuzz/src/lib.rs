@@ -14,11 +14,13 @@
 //! * [`targets`]: the targets; [`seal`]: recomputes checksums.
 //! * [`instance`]: an engine over files with a few corrupted bytes, the broadest target;
 //!   [`messages`]: over pages with valid checksums and inconsistent content, without log replay.
+//! * [`batch`]: plans of predictions, and what their parts leave.
 //! * [`sessions`]: clients of mail protocols, whatever their server says.
 //! * [`mail`]: what mail servers send, and the file of a ledger.
 //! * [`fleet`]: what coordinators and agents hear.
 //! * [`seeds`]: the initial inputs; [`mutate`]: mutations of them.
 
+pub mod batch;
 pub mod fleet;
 pub mod instance;
 pub mod mail;

@@ -20,10 +20,11 @@ use brunt_scenario::{Document, Subject};
 use brunt_units::{PageNumber, PageSize};
 use brunt_world_virtual::Store;
 
+pub use crate::batch::run as batch;
 pub use crate::fleet::fleet;
 pub use crate::mail::{ledger, mailbox};
 pub use crate::sessions::{imap, smtp};
-use crate::{instance, mail, messages, seal, seeds, sessions};
+use crate::{batch, instance, mail, messages, seal, seeds, sessions};
 
 /// A target: its name, its function, and its seeds.
 pub struct Target {
@@ -36,7 +37,7 @@ pub struct Target {
 }
 
 /// All targets except the canary.
-pub const ALL: [Target; 18] = [
+pub const ALL: [Target; 19] = [
     Target { name: "page", run: page, seeds: || seeds::ending(".edb") },
     Target { name: "log", run: log, seeds: || seeds::ending(".log") },
     Target { name: "header", run: header, seeds: || seeds::ending(".edb") },
@@ -59,6 +60,7 @@ pub const ALL: [Target; 18] = [
     Target { name: "smtp", run: smtp, seeds: sessions::smtp_seeds },
     Target { name: "imap", run: imap, seeds: sessions::imap_seeds },
     Target { name: "site", run: site, seeds: seeds::lines_of_sites },
+    Target { name: "batch", run: batch, seeds: batch::seeds },
     Target { name: "ledger", run: ledger, seeds: mail::ledgers },
     Target { name: "mailbox", run: mailbox, seeds: mail::mailboxes },
     Target { name: "fleet", run: fleet, seeds: crate::fleet::seeds },

@@ -1,9 +1,10 @@
 //! The figures that published tests print, over all servers.
 
 use brunt_report::result::{IoNumbers, RunResult};
+use serde::{Deserialize, Serialize};
 
 /// I/O figures as published tests print them; a mean without I/O is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Headline {
     /// Database reads and writes per second.
     pub io_per_s: f64,
@@ -24,7 +25,7 @@ pub struct Headline {
 }
 
 /// Log writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogFigures {
     /// Writes per second.
     pub per_s: f64,

@@ -17,7 +17,7 @@
 //! * `states`: the load while groups were whole, degraded, rebuilding.
 //! * `session_time`: where the time of sessions went.
 //! * [`Points`]: one scenario with many values; [`search`]: the largest number of mailboxes that
-//!   passes.
+//!   passes; [`Crew`]: who computes points, and [`batch`]: those that are computed in parts.
 //! * [`distance`]: the longest round trip between two sites that keeps every limit.
 //! * `replicas`: the newest replica of volumes, recovered after the test.
 //! * `writes`: writes of hosts under way, for `drill` and `replicas`, which keep their content
@@ -32,6 +32,8 @@
 //! Time begins with the year 2000 in every simulation, and nothing of this machine enters it: equal
 //! scenarios and seeds give equal results, except for the running time.
 
+pub mod batch;
+mod crew;
 mod device;
 pub mod distance;
 mod drill;
@@ -60,12 +62,14 @@ use brunt_array::SystemError;
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
 use brunt_report::result::{Model, Precision, RunResult, StateNumbers};
-use brunt_report::{Run, TogetherError, together};
+use brunt_report::{FolderError, Run, TogetherError, together};
 use brunt_run::{Listener, Silence, Standing, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Time};
 use brunt_world_real::facts::memory_available;
+use serde::{Deserialize, Serialize};
 
+pub use crew::Crew;
 pub use drill::{
     DrillError, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation, Unable, drill,
     engine_of,
@@ -76,6 +80,7 @@ pub use pages::{group_name, numbers};
 pub use points::{Judged, Points, Tried, predict_to_an_answer};
 pub use server::unfinished_result;
 
+use batch::Disagreement;
 use halves::Exchange;
 use part::{Measured, Part, Second};
 
@@ -83,7 +88,8 @@ use part::{Measured, Part, Second};
 const EPOCH: u64 = 946_684_800_000;
 
 /// The implementation of the mail server's engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// Its twin, without content: for databases of any size.
     #[default]
@@ -135,6 +141,12 @@ pub enum LabError {
     /// The servers ran different tests.
     #[error(transparent)]
     Together(#[from] TogetherError),
+    /// Records of points cannot be read or written.
+    #[error(transparent)]
+    Shelf(#[from] FolderError),
+    /// Two attempts of a point differ.
+    #[error(transparent)]
+    Disagreement(#[from] Disagreement),
     /// The engine itself was requested, but its databases do not fit into memory.
     #[error(
         "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"

@@ -1,19 +1,16 @@
-//! Simulates several variants of one scenario, on all cores.
+//! Simulates several variants of one scenario, on all cores or in parts.
 //!
 //! Each point is a world of its own, so order and number of cores affect only the running time. A
 //! point that the scenario's checks refuse is also a result: it states the reason, and the others
 //! continue.
 
-use std::num::NonZero;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
 use brunt_report::result::{Bottleneck, Outcome, Rule, RunResult, Verdict};
 use brunt_run::Stop;
 use brunt_scenario::{Document, ModelledScenario, Override, Refusal};
 
-use crate::{Headline, LabError, Options, distance, halves, predict};
+use serde::{Deserialize, Serialize};
+
+use crate::{Crew, Headline, LabError, Options, distance, halves, predict};
 
 /// The result of a point.
 #[derive(Clone, Debug)]
@@ -25,7 +22,7 @@ pub enum Tried {
 }
 
 /// The result of a simulated point.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Its figures.
     pub headline: Headline,
@@ -38,7 +35,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    fn of(result: RunResult) -> Self {
+    /// What is kept of `result`.
+    pub fn of(result: RunResult) -> Self {
         let headline = Headline::of(&result);
         let failed = result.rules.into_iter();
         Self {
@@ -67,7 +65,7 @@ impl Tried {
 }
 
 /// A scenario to simulate with different values.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Points<'a> {
     /// The scenario.
     pub document: &'a Document,
@@ -77,11 +75,13 @@ pub struct Points<'a> {
     pub options: &'a Options,
     /// Whether a path of each link with several is lost from the beginning.
     pub path_lost: bool,
+    /// Who computes them.
+    pub crew: Crew<'a>,
 }
 
 impl Points<'_> {
-    /// Simulates a point for each of `values`; points that a stop interrupts yield `None`. `told`
-    /// receives the number of finished points.
+    /// Simulates a point for each of `values`; points that a stop interrupts, or that another part
+    /// computes, yield `None`. `told` receives the number of finished points.
     ///
     /// # Errors
     /// [`LabError`] of a point that failed for another reason than its value.
@@ -91,30 +91,15 @@ impl Points<'_> {
         stop: &Stop,
         told: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<Option<Tried>>, LabError> {
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let workers = cores.div_ceil(self.threads(values)).min(values.len());
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let results = Mutex::new(vec![None; values.len()]);
-        let failure = Mutex::new(None);
-        thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    while let Some(at) = take(&next, values.len(), stop) {
-                        match self.one(&values[at], stop) {
-                            // An interrupted point shows nothing.
-                            Ok(_) if stop.is_asked() => {}
-                            Ok(tried) => lock(&results)[at] = Some(tried),
-                            Err(error) => *lock(&failure) = Some(error),
-                        }
-                        told(done.fetch_add(1, Ordering::Relaxed) + 1);
-                    }
-                });
-            }
-        });
-        if let Some(error) = failure.into_inner().expect("no thread panicked") {
-            return Err(error);
-        }
-        Ok(results.into_inner().expect("no thread panicked"))
+        let points: Vec<String> = values.iter().map(|value| self.name(value)).collect();
+        let one = |at: usize| self.one(&values[at], stop);
+        self.crew.compute(&points, self.threads(values), &one, stop, told)
+    }
+
+    /// What a point is called in records.
+    fn name(&self, value: &Override) -> String {
+        let lost = if self.path_lost { ", a path lost" } else { "" };
+        value.as_set() + lost
     }
 
     /// Threads that simulate a point.
@@ -155,16 +140,6 @@ pub fn predict_to_an_answer(
     // An extreme came near to its limit, and only the whole test can tell.
     scenario.scenario.test.precision = Some(None);
     predict(&scenario, options.clone(), stop)
-}
-
-/// The number of the next point; `None` when all are taken, or after a stop.
-fn take(next: &AtomicUsize, count: usize, stop: &Stop) -> Option<usize> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    (at < count && !stop.is_asked()).then_some(at)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("no thread panicked")
 }
 
 #[cfg(test)]

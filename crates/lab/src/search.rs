@@ -77,18 +77,22 @@ pub fn search(
         let values: Vec<Override> = values.collect();
         points.simulate(&values, stop, told)
     };
-    let mut search = Search { all: &all, stop, found: Found::default() };
+    among(first, &all)
+}
+
+/// Searches, starting at `first`, where `all` tries numbers.
+pub(crate) fn among(first: u64, all: &All<'_>) -> Result<Found, LabError> {
+    let mut search = Search { all, found: Found::default() };
     search.double(first)?;
     search.narrow()?;
     Ok(search.found)
 }
 
 /// Simulates several numbers of mailboxes; stopped ones yield `None`.
-type All<'a> = dyn Fn(&[u64]) -> Result<Vec<Option<Tried>>, LabError> + 'a;
+pub(crate) type All<'a> = dyn Fn(&[u64]) -> Result<Vec<Option<Tried>>, LabError> + 'a;
 
 struct Search<'a> {
     all: &'a All<'a>,
-    stop: &'a Stop,
     found: Found,
 }
 
@@ -96,9 +100,10 @@ impl Search<'_> {
     /// Doubles `count` until it does not pass, or halves it until it does.
     fn double(&mut self, mut count: u64) -> Result<(), LabError> {
         for _ in 0..DOUBLINGS_MAX {
-            self.try_all(&[count])?;
+            if !self.try_all(&[count])? {
+                break;
+            }
             count = match (self.found.passes(), self.found.fails()) {
-                _ if self.stop.is_asked() => break,
                 (Some(_), Some(_)) | (None, Some((1, _))) => break,
                 (Some(passes), None) => passes.saturating_mul(2),
                 (None, _) => count.div_ceil(2),
@@ -110,23 +115,27 @@ impl Search<'_> {
     fn narrow(&mut self) -> Result<(), LabError> {
         while let (Some(passes), Some((fails, _))) = (self.found.passes(), self.found.fails()) {
             let near = (fails - passes) as f64 <= (passes as f64 * NEAR).max(1.0);
-            if near || self.stop.is_asked() {
+            if near {
                 break;
             }
             let third = (fails - passes).div_ceil(3);
             let between = [passes + third, passes + 2 * third];
             let between: Vec<u64> = between.into_iter().filter(|count| *count < fails).collect();
-            self.try_all(&between)?;
+            if !self.try_all(&between)? {
+                break;
+            }
         }
         Ok(())
     }
 
-    fn try_all(&mut self, counts: &[u64]) -> Result<(), LabError> {
+    /// Whether all of `counts` were tried: what comes next follows from all of them.
+    fn try_all(&mut self, counts: &[u64]) -> Result<bool, LabError> {
         let tried = (self.all)(counts)?;
+        let is_whole = tried.iter().all(Option::is_some);
         let tried = counts.iter().zip(tried);
         let tried = tried.filter_map(|(count, tried)| Some((*count, tried?)));
         self.found.tried.extend(tried);
-        Ok(())
+        Ok(is_whole)
     }
 }
 
@@ -156,10 +165,7 @@ mod tests {
     /// The result of a search from `first` on, where `of` gives the result of a number.
     fn searched(first: u64, of: impl Fn(u64) -> Tried) -> Found {
         let all = |counts: &[u64]| Ok(counts.iter().map(|count| Some(of(*count))).collect());
-        let mut search = Search { all: &all, stop: &Stop::default(), found: found([]) };
-        search.double(first).unwrap();
-        search.narrow().unwrap();
-        search.found
+        among(first, &all).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use brunt_lab::{Engine, Headline, Options, Points, Program, Tried, predict};
+use brunt_lab::{Crew, Engine, Headline, Options, Points, Program, Tried, predict};
 use brunt_report::result::{Group, Outcome, Verdict, WriteCache};
 use brunt_report::{ReportTables, RunResult};
 use brunt_run::Stop;
@@ -48,6 +48,7 @@ fn a_test_that_breaks_does_not_pass() {
         overrides: &overrides,
         options: &options,
         path_lost: false,
+        crew: Crew::alone(),
     };
     let values = ["limits.reserve_percent=0", "limits.reserve_percent=100"];
     let values = values.map(|set| Override::of_set(set).unwrap());

@@ -20,6 +20,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::files::Files;
 use super::overrides;
 use super::place::{Cause, Place, Refusal};
 use super::section;
@@ -28,7 +29,8 @@ use super::tree::{self, Node, Value};
 /// The text of a file.
 pub(super) type Read<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
 
-/// `root` of `file` in `folder`, laid over its bases, and what the files are called, its own first.
+/// `root` of `file`, laid over its bases, and what the files are called, its own first. Without
+/// `read`, bases are among `files` already.
 ///
 /// # Errors
 /// [`Refusal`] of a `base` that is no file there, or leads back to itself; or of a text that is not
@@ -36,18 +38,30 @@ pub(super) type Read<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
 pub(super) fn merged(
     file: &str,
     root: Node,
-    folder: &Path,
-    read: Read<'_>,
+    files: &Files,
+    read: Option<Read<'_>>,
 ) -> Result<(Node, Vec<String>), Refusal> {
+    let folder = files.folder.as_path();
     let (mut layers, mut names) = (vec![root], vec![file.to_owned()]);
     let (mut beside, mut seen) = (folder.to_owned(), Vec::<PathBuf>::new());
+    // As written, without following links: what it is called among `files`.
+    let mut beside_as_written = folder.to_owned();
     while let Some(node) = take(layers.last_mut(), "base") {
         let path = section::path(&node).map_err(|refusal| refusal.because(Cause::Value))?;
-        let whole = find(&node.place, &beside.join(&path), folder)?;
+        let written = beside_as_written.join(&path);
+        let whole = match read {
+            Some(_) => find(&node.place, &beside.join(&path), folder)?,
+            None => written.clone(),
+        };
         if seen.contains(&whole) {
             return Err(refuse(&node.place, "leads back to itself"));
         }
-        let text = read(&whole).map_err(|error| unread(&node.place, &error))?;
+        let text = match read {
+            Some(read) => read(&whole),
+            None => files.read(&whole),
+        };
+        let text = text.map_err(|error| unread(&node.place, &error))?;
+        files.keep(&written, &text);
         let name = Path::new(names.last().expect("its own")).with_file_name(&path);
         let name = name.display().to_string();
         let mut layer = tree::parse(&name, &text)?;
@@ -55,6 +69,7 @@ pub(super) fn merged(
         layers.push(layer);
         names.push(name);
         beside = whole.parent().unwrap_or(folder).to_owned();
+        beside_as_written = written.parent().unwrap_or(folder).to_owned();
         seen.push(whole);
     }
     let over = |mut base: Node, layer: Node| {

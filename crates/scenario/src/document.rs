@@ -13,12 +13,13 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::arrays::{self, ArrayScenario};
 use super::base::{self, Origin};
 use super::design;
 use super::events::Events;
+use super::files::{Files, Texts};
 use super::keys::Page;
 use super::limits::LIMITS;
 use super::mail::MailScenario;
@@ -140,7 +141,7 @@ impl fmt::Display for Subject {
 #[derive(Clone, Debug)]
 pub struct Document {
     file: String,
-    folder: PathBuf,
+    files: Files,
     root: Node,
     origin: Origin,
 }
@@ -161,8 +162,8 @@ impl Document {
     /// # Errors
     /// [`Refusal`] of a text that is not TOML.
     pub fn new(file: &str, text: &str, folder: &Path) -> Result<Self, Refusal> {
-        let (file, folder, root) = (file.to_owned(), folder.to_owned(), tree::parse(file, text)?);
-        Ok(Self { file, folder, root, origin: Origin::default() })
+        let (file, files, root) = (file.to_owned(), Files::of(folder), tree::parse(file, text)?);
+        Ok(Self { file, files, root, origin: Origin::default() })
     }
 
     /// The same, laid over the scenarios that it names as its `base`. `read` gives the text of a
@@ -176,9 +177,27 @@ impl Document {
         folder: &Path,
         read: &dyn Fn(&Path) -> io::Result<String>,
     ) -> Result<Self, Refusal> {
+        Self::new(file, text, folder)?.over_bases(Some(read))
+    }
+
+    /// The same, where `texts` are all other files that it reads: those that [`Self::texts`] gave
+    /// where it was opened first. No file of this machine is looked at.
+    ///
+    /// # Errors
+    /// [`Refusal`] of a text that is not TOML, or of a `base` that is not among them.
+    pub fn of_texts(file: &str, text: &str, folder: &Path, texts: Texts) -> Result<Self, Refusal> {
         let own = Self::new(file, text, folder)?;
-        let (root, files) = base::merged(file, own.root, folder, read)?;
-        Ok(Self { root, origin: Origin::of(&files), ..own })
+        Self { files: Files::known(folder, texts), ..own }.over_bases(None)
+    }
+
+    fn over_bases(self, read: Option<base::Read<'_>>) -> Result<Self, Refusal> {
+        let (root, names) = base::merged(&self.file, self.root, &self.files, read)?;
+        Ok(Self { root, origin: Origin::of(&names), ..self })
+    }
+
+    /// The files besides its own that were read so far.
+    pub fn texts(&self) -> Texts {
+        self.files.texts()
     }
 
     /// What it describes.
@@ -230,7 +249,7 @@ impl Document {
 
     fn read_test(&self, mut top: Top) -> Scenario {
         let faults = Events::take(&mut top.sections).of_files();
-        Scenario::read(top, faults, &self.folder)
+        Scenario::read(top, faults, &self.files.folder)
     }
 
     /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models
@@ -246,7 +265,7 @@ impl Document {
     }
 
     fn read_modelled(&self, top: Top) -> ModelledScenario {
-        ModelledScenario::read(top, &self.folder)
+        ModelledScenario::read(top, &self.files)
     }
 
     /// What each server does in the test that it describes, on real storage or on modelled arrays.
@@ -275,7 +294,7 @@ impl Document {
     }
 
     fn read_real(&self, top: Top) -> RealDrill {
-        RealDrill::read(top, &self.folder)
+        RealDrill::read(top, &self.files.folder)
     }
 
     /// The raw load that it describes, with `overrides` in their order. Drive models and traces
@@ -291,7 +310,7 @@ impl Document {
     }
 
     fn read_load(&self, top: Top) -> ArrayScenario {
-        ArrayScenario::read(top, &self.folder)
+        ArrayScenario::read(top, &self.files)
     }
 
     /// The organisation that it describes, with `overrides` in their order. `known` are the figures
@@ -301,7 +320,9 @@ impl Document {
         overrides: &[Override],
         known: &[FigureKey],
     ) -> Result<Organisation, Refusal> {
-        self.read(overrides, Org, |document, top| Organisation::read(top, &document.folder, known))
+        self.read(overrides, Org, |document, top| {
+            Organisation::read(top, &document.files.folder, known)
+        })
     }
 
     /// The same with every mistake instead of the first. Call it for a document of that
@@ -311,7 +332,9 @@ impl Document {
         overrides: &[Override],
         known: &[FigureKey],
     ) -> Checked<Organisation> {
-        self.check(overrides, Org, |document, top| Organisation::read(top, &document.folder, known))
+        self.check(overrides, Org, |document, top| {
+            Organisation::read(top, &document.files.folder, known)
+        })
     }
 
     /// The test of mail servers that it describes, with `overrides` in their order. No file is
@@ -327,7 +350,7 @@ impl Document {
     }
 
     fn read_mail(&self, top: Top) -> MailScenario {
-        MailScenario::read(top, &self.folder)
+        MailScenario::read(top, &self.files.folder)
     }
 
     fn read<T>(

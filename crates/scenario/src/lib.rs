@@ -25,6 +25,7 @@ mod document;
 mod drill;
 mod engine;
 mod events;
+mod files;
 mod format;
 mod instances;
 mod kept;
@@ -61,6 +62,7 @@ pub use arrays::ArrayScenario;
 pub use design::write_design;
 pub use document::{Document, Subject};
 pub use drill::Drill;
+pub use files::Texts;
 pub use instances::FilePlaces;
 pub use key_pages::{json_schema, key_tables, set_keys};
 pub use mail::{

@@ -65,6 +65,11 @@ impl Override {
         }
     }
 
+    /// As `--set` takes it: [`Self::of_set`] reads it again.
+    pub fn as_set(&self) -> String {
+        format!("{}={}", self.key, self.value)
+    }
+
     /// Puts the value into `root`. Tables on the way are made; whether the key means anything is
     /// found out by the reader.
     pub(super) fn apply(&self, root: &mut Node) -> Result<(), Refusal> {

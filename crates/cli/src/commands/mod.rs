@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod ab;
+pub mod batch;
 pub mod check;
 pub mod clean;
 pub mod compare;

@@ -1,6 +1,7 @@
 //! The program, as its users meet it: a file for each subject.
 
 mod architecture;
+mod batch;
 mod compare;
 mod copies;
 mod guide;

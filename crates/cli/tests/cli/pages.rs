@@ -157,6 +157,11 @@ fn an_array_can_be_described_as_the_page_says() {
 }
 
 #[test]
+fn a_sweep_is_computed_in_parts_as_the_page_says() {
+    follow("fleet.md", &Scratch::new());
+}
+
+#[test]
 fn an_organisation_is_sized_as_the_page_says() {
     follow("size.md", &Scratch::new());
 }

@@ -1,7 +1,9 @@
 //! The program on real storage and with real mail servers, over a longer while: `crash` kills it at
-//! random moments, `drill` fails a site over, `load` kills mail servers. Most of the time they wait,
+//! random moments, `drill` fails a site over, `load` kills mail servers, `slurm`
+//! loses nodes of a cluster. Most of the time they wait,
 //! so they share the machine with other tests.
 
 mod crash;
 mod drill;
 mod load;
+mod slurm;

@@ -1,10 +1,10 @@
 //! `[[array.drives]]`: models by name or from a file, and how many of each.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use brunt_array::drive::{DriveModel, library};
 
+use super::super::files::Files;
 use super::super::keys::{At, Maybe, PATH, Whole, keys, own};
 use super::super::nearest::nearest;
 use super::super::place::{Cause, Placed, Refusal};
@@ -26,7 +26,7 @@ const USUAL: &str = "cheetah-15k5-146-fc";
 /// Drives are numbered in 16 bits.
 pub(super) const DRIVES_MAX: u64 = 4096;
 
-pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>, Refusal> {
+pub(super) fn read(array: &mut Section, files: &Files) -> Result<Vec<DriveModel>, Refusal> {
     const EXAMPLE: &str = "[[array.drives]] with model = \"cheetah-15k5-146-fc\" and count = 5";
     let mut drives = Vec::new();
     for node in array.tables("drives") {
@@ -34,10 +34,10 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<Vec<DriveModel>
         let section = DRIVES.read(node, &mut own);
         let model = match (own.model, own.file) {
             (model, Some(file)) => {
-                let path = folder.join(&file.value);
+                let path = files.at(&file.value);
                 // What is kept lies in another folder.
                 section.keep("file", &path);
-                let read = from_file(&path).map_err(|what| file.place.refuse(what));
+                let read = from_file(files, &path).map_err(|what| file.place.refuse(what));
                 let read = read.map_err(|refusal| refusal.because(Cause::Value));
                 let read = section.sink().catch(read);
                 if let (Some(_), Some(_)) = (model, &read) {
@@ -79,8 +79,8 @@ fn read_model(node: &Node) -> Result<String, Refusal> {
 }
 
 /// The model in a file, or why there is none.
-fn from_file(path: &Path) -> Result<DriveModel, String> {
-    let text = fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+fn from_file(files: &Files, path: &Path) -> Result<DriveModel, String> {
+    let text = files.read(path).map_err(|error| format!("cannot be read: {error}"))?;
     DriveModel::from_toml(&text).map_err(|error| {
         let text = error.to_string();
         format!("is not a valid drive model: {}", text.trim_end().replace('\n', "\n  "))

@@ -1,11 +1,12 @@
 //! `[[load]]`: random, sequential, or a trace.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use brunt_array::load::{Access, Pace, Stream};
 use brunt_array::{Incident, Scheduled, SystemDesign, Verb};
 use brunt_units::ByteSize;
 
+use super::super::files::Files;
 use super::super::format::bare_word;
 use super::super::keys::{At, Maybe, PATH, PERCENT, SIZE, TEXT, Whole, Word, keys, list, number};
 use super::super::place::{Place, Placed, Refusal};
@@ -85,23 +86,23 @@ fn written_sizes(design: &SystemDesign) -> Vec<Option<ByteSize>> {
     }
 }
 
-pub(super) fn read(top: &mut Section, luns: &Luns<'_>, folder: &Path) -> Vec<Stream> {
+pub(super) fn read(top: &mut Section, luns: &Luns<'_>, files: &Files) -> Vec<Stream> {
     let nodes = top.tables("load");
     if nodes.is_empty() {
         let example = "[[load]] with kind = \"random\", size = \"8 KiB\" and outstanding = 16";
         top.refuse(top.lacks("load", example));
     }
-    let streams = nodes.into_iter().map(|node| read_stream(node, luns, folder));
+    let streams = nodes.into_iter().map(|node| read_stream(node, luns, files));
     streams.filter_map(|stream| top.sink().catch(stream)).collect()
 }
 
-fn read_stream(node: Node, all: &Luns<'_>, folder: &Path) -> Result<Stream, Refusal> {
+fn read_stream(node: Node, all: &Luns<'_>, files: &Files) -> Result<Stream, Refusal> {
     let mut said = Said::default();
     let section = LOAD.read(node, &mut said);
     let (access, own): (_, &[&str]) = match said.kind {
         Kind::Random => (random(&section, &said, all)?, &["luns", "read_percent"]),
         Kind::Sequential => (sequential(&section, &said, all)?, &["lun", "verb"]),
-        Kind::Trace => (traced(&section, &said, all, folder)?, &["file"]),
+        Kind::Trace => (traced(&section, &said, all, files)?, &["file"]),
     };
     let pace = match said.kind {
         Kind::Trace => Pace::Traced,
@@ -183,10 +184,10 @@ fn traced(
     section: &Section,
     said: &Said,
     all: &Luns<'_>,
-    folder: &Path,
+    files: &Files,
 ) -> Result<Access, Refusal> {
     let file = said.file.as_ref().ok_or_else(|| section.lacks("file", "file = \"trace.csv\""))?;
-    Ok(Access::Trace(trace::read(file, folder, &all.names)?.into()))
+    Ok(Access::Trace(trace::read(file, files, &all.names)?.into()))
 }
 
 fn pace(section: &Section, said: &Said) -> Result<Pace, Refusal> {

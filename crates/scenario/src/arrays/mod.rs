@@ -23,8 +23,6 @@ mod replicas;
 mod tier;
 mod trace;
 
-use std::path::Path;
-
 use brunt_array::drive::{Order, Policy, library};
 use brunt_array::load::Simulation;
 use brunt_array::{Array, ArrayDesign, DesignError, Level, SystemDesign};
@@ -33,6 +31,7 @@ use brunt_world::random::Streams;
 
 use super::document::Top;
 use super::events::{Events, read_incidents};
+use super::files::Files;
 use super::keys::{ABOVE_ZERO, Page, SEED, TIME, Whole, Word, keys, time};
 use super::place::Refusal;
 use super::section::{Section, above_zero};
@@ -95,19 +94,19 @@ pub struct ArrayScenario {
 }
 
 impl ArrayScenario {
-    /// Reads the sections of raw load. Model and trace files are looked for in `folder`.
-    pub(super) fn read(top: Top, folder: &Path) -> Self {
+    /// Reads the sections of raw load. Model and trace files are read from `files`.
+    pub(super) fn read(top: Top, files: &Files) -> Self {
         let Top { name, description, sections: mut top, .. } = top;
         let times = Times::read(&mut top);
         let node = top.needed("array", EXAMPLE);
-        let mut design = read_system(&mut array_section(node, &["pages"]), folder);
-        design = read_sites(&mut top, design, folder);
+        let mut design = read_system(&mut array_section(node, &["pages"]), files);
+        design = read_sites(&mut top, design, files);
         let events = Events::take(&mut top).of_arrays();
         // Load may be on clones, which events make.
         let end = times.warm_up + times.duration;
         let incidents = read_incidents(events, &mut design, Some(end));
         let luns = load::Luns::of(&design, &incidents);
-        let streams = load::read(&mut top, &luns, folder);
+        let streams = load::read(&mut top, &luns, files);
         let simulation = Simulation {
             design,
             streams,
@@ -165,8 +164,8 @@ fn read_own(section: &mut Section) -> Own {
 
 /// What the table of an array describes: one, or several under one map of pages. One drive stands
 /// in for what cannot be built.
-pub(super) fn read_system(section: &mut Section, folder: &Path) -> SystemDesign {
-    let design = pages::read(section, folder);
+pub(super) fn read_system(section: &mut Section, files: &Files) -> SystemDesign {
+    let design = pages::read(section, files);
     section.sink().catch(design).unwrap_or_else(|| {
         let model = library::names().find_map(library::find).expect("there are models");
         ArrayDesign::one_group(&model, 4, Level::Raid10).into()
@@ -174,16 +173,16 @@ pub(super) fn read_system(section: &mut Section, folder: &Path) -> SystemDesign 
 }
 
 /// Adds the other site, if there is one.
-pub(super) fn read_sites(top: &mut Section, source: SystemDesign, folder: &Path) -> SystemDesign {
-    let design = replicas::read(top, source.clone(), folder);
-    let design = design.and_then(|design| pair::read(top, design, folder));
+pub(super) fn read_sites(top: &mut Section, source: SystemDesign, files: &Files) -> SystemDesign {
+    let design = replicas::read(top, source.clone(), files);
+    let design = design.and_then(|design| pair::read(top, design, files));
     top.sink().catch(design).unwrap_or(source)
 }
 
 /// The array that a table describes, whatever is made of it.
-fn read_array(section: &mut Section, folder: &Path) -> Result<ArrayDesign, Refusal> {
+fn read_array(section: &mut Section, files: &Files) -> Result<ArrayDesign, Refusal> {
     let place = section.place().clone();
-    let drives = drives::read(section, folder)?;
+    let drives = drives::read(section, files)?;
     let own = read_own(section);
     let controller = front::read_controller(section);
     let (front, cache) = (front::read_front(section), front::read_cache(section));

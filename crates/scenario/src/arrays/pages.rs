@@ -1,7 +1,6 @@
 //! `[array.pages]`: LUNs in pages over several arrays that are all like `[array]`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use brunt_array::{
     ArrayDesign, BalanceDesign, PagedArray, PagedDesign, PagedError, PagedLunDesign, ReserveDesign,
@@ -10,6 +9,7 @@ use brunt_array::{
 use brunt_units::{ByteSize, Span};
 use brunt_world::random::Streams;
 
+use super::super::files::Files;
 use super::super::keys::{ABOVE_ZERO, Maybe, SIZE, SWITCH, TEXT, TIME, Whole, Word, keys, sized};
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
@@ -82,13 +82,13 @@ static WHEN_FULL: [(&str, WhenFull); 3] = [
 ];
 
 /// One array, or several under one map.
-pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, Refusal> {
+pub(super) fn read(array: &mut Section, files: &Files) -> Result<SystemDesign, Refusal> {
     let Some(node) = array.take("pages") else {
-        return Ok(read_array(array, folder)?.into());
+        return Ok(read_array(array, files)?.into());
     };
     let own = node.place.clone();
     let luns = read_luns(array);
-    let member = read_member(array, folder, &own);
+    let member = read_member(array, files, &own);
     let pages = read_pages(node, "[array.pages]");
     let (luns, places) = luns?;
     let design = pages?.with(member?, luns);
@@ -109,19 +109,19 @@ pub(super) fn read(array: &mut Section, folder: &Path) -> Result<SystemDesign, R
 /// A pool without LUNs; nothing without `pages`.
 pub(super) fn read_pool(
     array: &mut Section,
-    folder: &Path,
+    files: &Files,
 ) -> Result<Option<PagedDesign>, Refusal> {
     let Some(node) = array.take("pages") else {
         return Ok(None);
     };
     let own = node.place.clone();
-    let member = read_member(array, folder, &own);
+    let member = read_member(array, files, &own);
     let pages = read_pages(node, "[partner.pages]")?;
     member.map(|member| Some(pages.with(member, Vec::new())))
 }
 
-fn read_member(array: &mut Section, folder: &Path, pages: &Place) -> Result<ArrayDesign, Refusal> {
-    let member = read_array(array, folder)?;
+fn read_member(array: &mut Section, files: &Files, pages: &Place) -> Result<ArrayDesign, Refusal> {
+    let member = read_array(array, files)?;
     match member.groups.len() {
         1 => Ok(member),
         many => Err(pages.refuse(format!("lie on one group of a member, and there are {many}"))),

@@ -17,8 +17,6 @@
 //!
 //! A LUN of the replica has the name of the one that it replicates.
 
-use std::path::Path;
-
 use brunt_array::{
     HistoryDesign, Mode, Pair, PairDesign, PairError, PairGroupDesign, PairLinkDesign,
     ResumePolicy, SystemDesign,
@@ -27,6 +25,7 @@ use brunt_units::{ByteSize, Span, Time};
 use brunt_world::random::Streams;
 
 use super::super::distance::{BANDWIDTH, Distance, PER_MILLION, round_trip};
+use super::super::files::Files;
 use super::super::keys::{
     At, COST, Maybe, NOT_NEGATIVE, SIZE, SWITCH, TEXT, TIME, Whole, Word, keys, list,
 };
@@ -113,7 +112,7 @@ static RESUMES: [(&str, ResumePolicy); 2] =
 pub(crate) fn read(
     top: &mut Section,
     source: SystemDesign,
-    folder: &Path,
+    files: &Files,
 ) -> Result<SystemDesign, Refusal> {
     let (link, replica) = (top.take("link"), top.take("replica"));
     let Some(node) = top.take("replication") else {
@@ -134,7 +133,7 @@ pub(crate) fn read(
     let link = read_link(link);
     let destination = match replica {
         None => source.clone(),
-        Some(node) => read_system(&mut titled_section(node, "[replica]", &["pages"]), folder),
+        Some(node) => read_system(&mut titled_section(node, "[replica]", &["pages"]), files),
     };
     let mut design = PairDesign::new(source, destination);
     design.link = link;

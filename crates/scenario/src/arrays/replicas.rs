@@ -1,11 +1,10 @@
 //! `[[replicate]]`, `[link]` and `[partner]`: LUNs in pages, replicated to a pool at another site.
 
-use std::path::Path;
-
 use brunt_array::{PagedDesign, ReplicaDesign, Seed, Sites, SitesDesign, SitesError, SystemDesign};
 use brunt_units::{Span, Time};
 use brunt_world::random::Streams;
 
+use super::super::files::Files;
 use super::super::keys::{ABOVE_ZERO, Maybe, SWITCH, TEXT, TIME, Whole, Word, keys};
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
@@ -42,7 +41,7 @@ const KEEP_MAX: u64 = 512;
 pub(crate) fn read(
     top: &mut Section,
     source: SystemDesign,
-    folder: &Path,
+    files: &Files,
 ) -> Result<SystemDesign, Refusal> {
     let partner = top.take("partner");
     let Some(node) = top.take("replicate") else {
@@ -71,7 +70,7 @@ pub(crate) fn read(
     let link = pair::read_link(link);
     let partner = match partner {
         None => source.clone(),
-        Some(node) => read_partner(node, folder)?,
+        Some(node) => read_partner(node, files)?,
     };
     let mut replicas = Vec::new();
     let mut places = Vec::new();
@@ -101,14 +100,14 @@ pub(crate) fn read(
     }
 }
 
-fn read_partner(node: Node, folder: &Path) -> Result<PagedDesign, Refusal> {
+fn read_partner(node: Node, files: &Files) -> Result<PagedDesign, Refusal> {
     let place = node.place.clone();
     let mut section = titled_section(node, "[partner]", &["pages"]);
     if let Some(node) = section.take("lun") {
         let refusal = node.place.refuse("the partner has the LUNs of its replicas");
         return Err(refusal.hint("hosts there use clones: an event with what = \"clone\""));
     }
-    let read = pages::read_pool(&mut section, folder)?;
+    let read = pages::read_pool(&mut section, files)?;
     read.ok_or_else(|| {
         place
             .refuse("keeps replicas in pages, and has no `pages`")

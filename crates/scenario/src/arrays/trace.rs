@@ -8,22 +8,23 @@
 //! The first line may be a heading. Times do not fall; offsets and lengths are multiples of 512.
 //! Lines that begin with `#` are remarks.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use brunt_array::load::TraceEntry;
 use brunt_array::{Extent, Verb};
 use brunt_units::{Span, Time};
 
+use super::super::files::Files;
 use super::super::place::{Place, Placed, Refusal};
 
 /// Reads the trace in the file `path`.
 pub(super) fn read(
     path: &Placed<PathBuf>,
-    folder: &Path,
+    files: &Files,
     luns: &[&str],
 ) -> Result<Vec<TraceEntry>, Refusal> {
-    let text = fs::read_to_string(folder.join(&path.value))
+    let text = files
+        .read(&files.at(&path.value))
         .map_err(|error| path.place.refuse(format!("cannot be read: {error}")))?;
     let file = path.value.display().to_string();
     let mut entries: Vec<TraceEntry> = Vec::new();

@@ -1,5 +1,7 @@
 //! Snapshots, clones and replicas of volumes, as written.
 
+use std::path::Path;
+
 use brunt_array::{CloneOf, Incident, Seed, SnapshotPlan, SystemDesign, VolumeIncident, WhenFull};
 use brunt_units::{Span, Time};
 

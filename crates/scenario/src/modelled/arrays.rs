@@ -1,13 +1,13 @@
 //! `[array]`, or `[[array]]` when there are several, and their events.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use brunt_array::{Scheduled, SystemDesign};
 use brunt_units::Span;
 
 use super::super::arrays;
 use super::super::events::{self, Entry, Written};
+use super::super::files::Files;
 use super::super::place::{Place, Refusal};
 use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
@@ -31,7 +31,7 @@ pub(super) fn read(
     storage: &mut Section,
     events: Vec<Entry>,
     end: Option<Span>,
-    folder: &Path,
+    files: &Files,
 ) -> (Vec<ArrayPlan>, Vec<Written>) {
     let place = node.place.clone();
     let nodes = match node.value {
@@ -44,10 +44,10 @@ pub(super) fn read(
         _ => vec![node],
     };
     let several = nodes.len() > 1;
-    let plans = (1..).zip(nodes).map(|(number, node)| read_one(node, number, several, folder));
+    let plans = (1..).zip(nodes).map(|(number, node)| read_one(node, number, several, files));
     let mut plans: Vec<ArrayPlan> = plans.collect();
     if let [plan] = plans.as_mut_slice() {
-        plan.design = arrays::read_sites(storage, plan.design.clone(), folder);
+        plan.design = arrays::read_sites(storage, plan.design.clone(), files);
     } else if let Some(node) = storage.take("replication") {
         storage.refuse(node.place.refuse("is for a single array, and there are several"));
     }
@@ -82,7 +82,7 @@ fn array_of(event: &mut Entry, plans: &[ArrayPlan]) -> Result<usize, Refusal> {
     }
 }
 
-fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> ArrayPlan {
+fn read_one(node: Node, number: u32, several: bool, files: &Files) -> ArrayPlan {
     let mut section = arrays::array_section(node, &OWN_KEYS);
     let usual = match several {
         true => format!("array {number}"),
@@ -90,7 +90,7 @@ fn read_one(node: Node, number: u32, several: bool, folder: &Path) -> ArrayPlan 
     };
     ArrayPlan {
         name: section.read_or("name", usual, section::text).value,
-        design: arrays::read_system(&mut section, folder),
+        design: arrays::read_system(&mut section, files),
         incidents: Vec::new(),
     }
 }

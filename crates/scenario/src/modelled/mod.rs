@@ -33,6 +33,7 @@ use brunt_units::ByteSize;
 use super::document::{Top, is_of_storage};
 use super::drill::Drill;
 use super::events::{Events, Written};
+use super::files::Files;
 use super::kept;
 use super::keys::{Maybe, Whole, Word, keys, sized};
 use super::model::Scenario;
@@ -96,9 +97,9 @@ pub struct ModelledScenario {
 }
 
 impl ModelledScenario {
-    /// Reads the sections of a test and of the storage beneath it. Drive models are looked for in
-    /// `folder`.
-    pub(super) fn read(mut top: Top, folder: &Path) -> Self {
+    /// Reads the sections of a test and of the storage beneath it. Drive models are read from
+    /// `files`.
+    pub(super) fn read(mut top: Top, files: &Files) -> Self {
         let Events { faults, incidents } = Events::take(&mut top.sections);
         let mut storage = top.sections.split(is_of_storage);
         let written = storage.entries().to_vec();
@@ -127,7 +128,7 @@ impl ModelledScenario {
             false => Drill::default(),
         };
         let array = storage.needed("array", super::arrays::EXAMPLE);
-        let (arrays, events) = arrays::read(array, &mut storage, incidents, end, folder);
+        let (arrays, events) = arrays::read(array, &mut storage, incidents, end, files);
         let volumes = volumes::read(&mut storage, &scenario, &servers, &arrays);
         let mut kept = kept::table(&written);
         storage.kept().fill(&mut kept);

@@ -21,7 +21,7 @@ use crate::version;
 use brunt_scenario::ModelledScenario;
 
 /// One key of a scenario, and what came of its values.
-pub(super) struct Curve {
+pub(in crate::commands) struct Curve {
     /// The key that was varied.
     pub(super) key: String,
     /// What the axis of the pictures says.

@@ -15,7 +15,7 @@ mod check;
 mod kept;
 mod planner;
 mod seeds;
-mod several;
+pub(super) mod several;
 mod sweep;
 pub(super) mod test;
 mod until_fail;
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use brunt_array::SystemError;
 use brunt_array::load::{Outcome, simulate};
 use brunt_lab::LabError;
+use brunt_lab::batch::{Plan, Text};
 use brunt_lab::load::{
     json, measured, opening, page, per_second, unreplicated, verdict as verdict_of,
 };
@@ -40,10 +41,12 @@ use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
+use super::batch::{self, BatchError};
 use crate::mistakes::Mistakes;
 use crate::source::Source;
-use crate::test_args::{SharedArgs, whole};
+use crate::test_args::{SharedArgs, one_or_more, whole};
 use crate::version;
+use several::Several;
 
 /// Arguments of `simulate`.
 #[derive(Args, Clone, Debug)]
@@ -79,6 +82,14 @@ pub struct SimulateArgs {
     /// Simulate N seeds and give the precision of the means (tests)
     #[arg(long, value_name = "N", conflicts_with = "check", value_parser = whole)]
     pub seeds: Option<u64>,
+
+    /// Simulate nothing now: write to DIR what is to be computed by `brunt part` on several machines
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check", "json", "out"])]
+    pub plan: Option<PathBuf>,
+
+    /// Parts of the plan [default: one for each point]
+    #[arg(long, value_name = "N", requires = "plan", value_parser = one_or_more)]
+    pub parts: Option<u64>,
 
     /// Simulate the whole duration, however well the figures are known before (tests)
     #[arg(long)]
@@ -131,6 +142,9 @@ pub enum SimulateError {
     /// It did not come to a test.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// A plan cannot be made or read.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
     /// There was no drill.
     #[error(transparent)]
     Drill(brunt_lab::DrillError),
@@ -149,8 +163,20 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
     if document.subject() == Subject::Load {
         return load(args, &document, &source.text, output);
     }
-    if let Some(exit) = several::run(args, &document, output)? {
-        return Ok(exit);
+    if let Some(work) = several::work(args)? {
+        let (overrides, engine) = (overrides(args)?, args.engine.into());
+        let several = Several::new(&work, &document, overrides.clone(), engine)?;
+        let Some(folder) = &args.plan else {
+            return several::run(&several, args, output);
+        };
+        let Source { name, text, folder: home } = source;
+        let text = Text { name, text };
+        let plan = Plan::new(&version::program(), work, engine, &overrides, text, &home);
+        return Ok(batch::plan::make(folder, plan, args.parts, &document, &several, output)?);
+    }
+    if args.plan.is_some() {
+        let refusal = Place::flag("--plan").refuse("is for several simulations");
+        return Err(refusal.hint("add --sweep, --seeds or --until-fail").into());
     }
     test::run(args, &document.modelled_test(&overrides(args)?)?, output)
 }
@@ -240,6 +266,7 @@ fn load_overrides(args: &SimulateArgs) -> Result<Vec<Override>, Refusal> {
         ("--sweep", args.sweep.is_some()),
         ("--until-fail", args.until_fail),
         ("--seeds", args.seeds.is_some()),
+        ("--plan", args.plan.is_some()),
         ("--complete", args.complete),
     ] {
         if is_there {

@@ -1,9 +1,14 @@
 //! Several simulations instead of one: `--sweep`, `--until-fail`, `--seeds`.
+//!
+//! `simulate` carries them out at once. `brunt part` and `brunt merge` carry out the same, with
+//! another crew ([`crate::commands::batch`]).
 
+use std::path::Path;
 use std::sync::Mutex;
 
+use brunt_lab::batch::Work;
 use brunt_lab::search::search;
-use brunt_lab::{Options, Points, Tried, distance};
+use brunt_lab::{Crew, Engine, LabError, Options, Points, Tried, distance};
 use brunt_report::result::Verdict;
 use brunt_report::{RunFolder, grouped};
 use brunt_run::Stop;
@@ -13,7 +18,7 @@ use super::kept::Curve;
 use super::planner::RoundTrips;
 use super::seeds::Seeds;
 use super::sweep::Sweep;
-use super::{SimulateArgs, SimulateError, overrides, until_fail};
+use super::{SimulateArgs, SimulateError, until_fail};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -23,126 +28,276 @@ use crate::version;
 /// More seeds say nothing more.
 const SEEDS_MAX: u64 = 1000;
 
-/// Carries out what `args` ask for; `None` when they ask for one simulation only.
+/// Receives how many points are done, and of how many if that is known.
+type Told<'a> = dyn Fn(usize, Option<usize>) + Sync + 'a;
+
+/// What `args` ask for; `None` when they ask for one simulation only.
 ///
 /// # Errors
-/// [`SimulateError`] when flags contradict each other, or a point cannot be simulated.
-pub(super) fn run(
-    args: &SimulateArgs,
-    document: &Document,
-    output: &Output,
-) -> Result<Option<Exit>, SimulateError> {
+/// [`Refusal`] when flags contradict each other.
+pub(super) fn work(args: &SimulateArgs) -> Result<Option<Work>, Refusal> {
     let asked = [
-        ("--sweep", args.sweep.is_some()),
-        ("--until-fail", args.until_fail),
-        ("--seeds", args.seeds.is_some()),
+        ("--sweep", args.sweep.clone().map(Work::Sweep)),
+        ("--until-fail", args.until_fail.then_some(Work::UntilFail)),
+        ("--seeds", args.seeds.map(Work::Seeds)),
     ];
-    let asked: Vec<&str> =
-        asked.iter().filter_map(|(flag, is_asked)| is_asked.then_some(*flag)).collect();
-    match asked.as_slice() {
-        [] => return Ok(None),
-        [_] => {}
-        [first, second, ..] => {
+    let mut asked = asked.into_iter().filter_map(|(flag, work)| Some((flag, work?)));
+    match (asked.next(), asked.next()) {
+        (Some((first, _)), Some((second, _))) => {
             let what = format!("cannot be combined with {second}");
-            return Err(Place::flag(first).refuse(what).into());
+            Err(Place::flag(first).refuse(what))
         }
+        (first, _) => Ok(first.map(|(_, work)| work)),
     }
-    let stop = Stop::from(Interrupt::listen()?.flag());
-    let progress = Mutex::new(output.progress("simulate"));
-    let told = |done: usize, all: Option<usize>| {
-        let mut progress = progress.lock().expect("nobody panicked");
-        match all {
-            Some(all) => {
-                progress.show(done as f64 / all as f64, || format!("{done} of {all} done"))
-            }
-            None => progress.show(0.0, || format!("{done} done")),
-        }
-    };
-    let came = match args.seeds {
-        Some(seeds) => of_seeds(args, document, seeds, &stop, &told),
-        None => curve(args, document, &stop, &told),
-    };
-    progress.into_inner().expect("nobody panicked").vanish();
-    let (text, verdict) = came?;
-    if let Some(Ok(sweep)) = args.sweep.as_deref().map(Sweep::read)
-        && let Some(all) = sweep.thinned_from
-    {
-        let (key, taken) = (&sweep.key, sweep.texts().count());
-        let all = grouped(all);
-        output.talk(&format!("{key}: {taken} of {all} values; /N after the range takes N"));
-    }
-    match args.shared.json {
-        true => output.data(text.trim_end()),
-        false => output.show(text.trim_end()),
-    }
-    Ok(Some(match stop.is_asked() {
-        true => Exit::Interrupted,
-        false => verdict.into(),
-    }))
 }
 
-/// A sweep, or a search: what is said of it, and its verdict. The folder is made first, because
-/// nothing can be kept where none can be made.
-fn curve(
+/// Simulates the points of a scenario, and says what came of them.
+///
+/// # Errors
+/// [`SimulateError`] when a point cannot be simulated, or nothing can be kept.
+pub(super) fn run(
+    several: &Several<'_>,
     args: &SimulateArgs,
-    document: &Document,
-    stop: &Stop,
-    told: &(dyn Fn(usize, Option<usize>) + Sync),
-) -> Result<(String, Verdict), SimulateError> {
-    let overrides = overrides(args)?;
-    let scenario = document.modelled_test(&overrides)?;
-    let sweep = args.sweep.as_deref().map(Sweep::read).transpose()?;
-    let what = match sweep {
-        Some(_) => "sweep",
-        None => "until-fail",
-    };
-    if let Some(sweep) = &sweep {
-        let first = sweep.overrides()?.into_iter().take(1);
-        let set: Vec<Override> = overrides.iter().cloned().chain(first).collect();
-        // Another mistake may be of this value alone.
-        match document.modelled_test(&set) {
-            Err(refusal) if refusal.is_unknown_key() => return Err(refusal.into()),
-            _ => {}
-        }
-    }
-    let name = &scenario.scenario.name;
-    let begun = now();
-    let folder = RunFolder::create(&args.shared.out, begun, &format!("{name}-{what}"))?;
-    let options = options(args);
-    let points = points(document, &overrides, &options);
-    let came = match sweep {
-        Some(sweep) => swept(sweep, &scenario, &points, stop, told),
-        None => searched(&scenario, &points, stop, told),
-    };
-    let kept = came.and_then(|(curve, verdict)| {
-        curve.keep(&folder, &scenario)?;
-        Ok((curve, verdict))
-    });
-    let (curve, verdict) = match kept {
-        Ok(kept) => kept,
-        Err(error) => {
+    output: &Output,
+) -> Result<Exit, SimulateError> {
+    let stop = Stop::from(Interrupt::listen()?.flag());
+    // Nothing can be kept where no folder can be made.
+    let folder = several.folder(&args.shared.out)?;
+    let came = several.watched(Crew::alone(), &stop, output);
+    let told = came.and_then(|came| several.keep(came, folder.as_ref(), args.shared.json, output));
+    let verdict = match (told, folder) {
+        (Err(error), Some(folder)) => {
             folder.discard();
             return Err(error);
         }
+        (told, _) => told?,
     };
-    let text = match args.shared.json {
-        true => curve.json(name),
-        false => {
-            format!("{}\n\n{:14}{}", curve.words(), "report", folder.file("report.html").display())
+    Ok(match stop.is_asked() {
+        true => Exit::Interrupted,
+        false => verdict.into(),
+    })
+}
+
+/// A scenario, and the points of it that are simulated.
+pub(in crate::commands) struct Several<'a> {
+    document: &'a Document,
+    overrides: Vec<Override>,
+    options: Options,
+    /// Without what its points replace.
+    scenario: ModelledScenario,
+    what: What,
+}
+
+enum What {
+    Sweep(Sweep),
+    /// Beginning with this number of mailboxes.
+    UntilFail(u64),
+    Seeds(Vec<Override>),
+}
+
+/// What came of all points.
+pub(in crate::commands) enum Came {
+    Curve(Box<Curve>, Verdict),
+    Seeds(Vec<Option<Tried>>),
+}
+
+impl<'a> Several<'a> {
+    /// The points that `work` asks for.
+    ///
+    /// # Errors
+    /// [`Refusal`] of a scenario, a key or a number that cannot be.
+    pub(in crate::commands) fn new(
+        work: &Work,
+        document: &'a Document,
+        overrides: Vec<Override>,
+        engine: Engine,
+    ) -> Result<Self, Refusal> {
+        let scenario = document.modelled_test(&overrides)?;
+        let what = match work {
+            Work::Sweep(text) => What::Sweep(swept_key(text, document, &overrides)?),
+            Work::Seeds(seeds) => What::Seeds(each_seed(*seeds, &scenario)?),
+            Work::UntilFail => match &scenario.scenario.mailboxes {
+                Some(mailboxes) => What::UntilFail(mailboxes.count),
+                None => {
+                    let refusal = Place::flag("--until-fail").refuse("needs a table [mailboxes]");
+                    return Err(refusal.hint("with `count`, `quota` and `io_per_s`"));
+                }
+            },
+        };
+        // What files look like after the test is not asked.
+        let options =
+            Options { engine, read_files: false, in_one_piece: false, program: version::program() };
+        Ok(Self { document, overrides, options, scenario, what })
+    }
+
+    /// Reads the files that its points need.
+    pub(in crate::commands) fn read_files(&self) {
+        if let What::Sweep(sweep) = &self.what {
+            for value in sweep.overrides().into_iter().flatten() {
+                // A point that is refused is a result.
+                let _ = self.document.modelled_test(&[&self.overrides[..], &[value]].concat());
+            }
         }
-    };
-    Ok((text, verdict))
+    }
+
+    /// The name of the scenario.
+    pub(in crate::commands) fn name(&self) -> &str {
+        &self.scenario.scenario.name
+    }
+
+    /// A new folder below `parent` for what came of it; `None` where nothing is kept.
+    ///
+    /// # Errors
+    /// [`SimulateError::Folder`] when it cannot be made.
+    pub(in crate::commands) fn folder(
+        &self,
+        parent: &Path,
+    ) -> Result<Option<RunFolder>, SimulateError> {
+        let what = match self.what {
+            What::Sweep(_) => "sweep",
+            What::UntilFail(_) => "until-fail",
+            What::Seeds(_) => return Ok(None),
+        };
+        Ok(Some(RunFolder::create(parent, now(), &format!("{}-{what}", self.name()))?))
+    }
+
+    /// Has `crew` compute it, and shows how far it is.
+    ///
+    /// # Errors
+    /// [`SimulateError`] when a point cannot be computed.
+    pub(in crate::commands) fn watched(
+        &self,
+        crew: Crew<'_>,
+        stop: &Stop,
+        output: &Output,
+    ) -> Result<Came, SimulateError> {
+        let progress = Mutex::new(output.progress("simulate"));
+        let told = |done: usize, all: Option<usize>| {
+            let mut progress = progress.lock().expect("nobody panicked");
+            // A part has only some of them.
+            match all.filter(|_| crew.sharing.is_none()) {
+                Some(all) => {
+                    progress.show(done as f64 / all as f64, || format!("{done} of {all} done"))
+                }
+                None => progress.show(0.0, || format!("{done} done")),
+            }
+        };
+        let came = self.come(crew, stop, &told);
+        progress.into_inner().expect("nobody panicked").vanish();
+        came
+    }
+
+    /// Has `crew` compute it.
+    ///
+    /// # Errors
+    /// [`SimulateError`] when a point cannot be computed.
+    pub(in crate::commands) fn come(
+        &self,
+        crew: Crew<'_>,
+        stop: &Stop,
+        told: &Told<'_>,
+    ) -> Result<Came, SimulateError> {
+        let points = Points {
+            document: self.document,
+            overrides: &self.overrides,
+            options: &self.options,
+            path_lost: false,
+            crew,
+        };
+        Ok(match &self.what {
+            What::Sweep(sweep) => swept(sweep, &self.scenario, &points, stop, told)?,
+            What::UntilFail(first) => self.searched(*first, &points, stop, told)?,
+            What::Seeds(values) => {
+                let told = |done: usize| told(done, Some(values.len()));
+                Came::Seeds(points.simulate(values, stop, &told)?)
+            }
+        })
+    }
+
+    fn searched(
+        &self,
+        first: u64,
+        points: &Points<'_>,
+        stop: &Stop,
+        told: &Told<'_>,
+    ) -> Result<Came, LabError> {
+        let found = search(points, first, stop, &|done| told(done, None))?;
+        let verdict = found.verdict();
+        let servers = self.scenario.servers.len() as u64;
+        Ok(Came::Curve(Box::new(until_fail::curve(found, servers)), verdict))
+    }
+
+    /// Writes what came of it into `folder` and says it.
+    ///
+    /// # Errors
+    /// [`SimulateError`] when it cannot be written.
+    pub(in crate::commands) fn keep(
+        &self,
+        came: Came,
+        folder: Option<&RunFolder>,
+        as_json: bool,
+        output: &Output,
+    ) -> Result<Verdict, SimulateError> {
+        let name = self.name();
+        let (text, verdict) = match (&came, folder) {
+            (Came::Curve(curve, verdict), Some(folder)) => {
+                curve.keep(folder, &self.scenario)?;
+                let page = folder.file("report.html");
+                let words = || format!("{}\n\n{:14}{}", curve.words(), "report", page.display());
+                (if as_json { curve.json(name) } else { words() }, *verdict)
+            }
+            (Came::Curve(curve, verdict), None) => (curve.words(), *verdict),
+            (Came::Seeds(tried), _) => {
+                let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
+                (if as_json { seeds.json(name) } else { seeds.words() }, seeds.verdict())
+            }
+        };
+        if let What::Sweep(sweep) = &self.what
+            && let Some(all) = sweep.thinned_from
+        {
+            let (key, taken, all) = (&sweep.key, sweep.texts().count(), grouped(all));
+            output.talk(&format!("{key}: {taken} of {all} values; /N after the range takes N"));
+        }
+        match as_json {
+            true => output.data(text.trim_end()),
+            false => output.show(text.trim_end()),
+        }
+        Ok(verdict)
+    }
+}
+
+/// The sweep `text` of a key that there is.
+fn swept_key(text: &str, document: &Document, overrides: &[Override]) -> Result<Sweep, Refusal> {
+    let sweep = Sweep::read(text)?;
+    let first = sweep.overrides()?.into_iter().take(1);
+    let set: Vec<Override> = overrides.iter().cloned().chain(first).collect();
+    // Another mistake may be of this value alone.
+    match document.modelled_test(&set) {
+        Err(refusal) if refusal.is_unknown_key() => Err(refusal),
+        _ => Ok(sweep),
+    }
+}
+
+/// As many seeds, from that of `scenario` on.
+fn each_seed(seeds: u64, scenario: &ModelledScenario) -> Result<Vec<Override>, Refusal> {
+    if !(2..=SEEDS_MAX).contains(&seeds) {
+        let refusal = Place::flag(&format!("--seeds {seeds}"));
+        return Err(refusal.refuse(format!("is not between 2 and {SEEDS_MAX}")));
+    }
+    let first = scenario.scenario.test.seed;
+    let all = (0..seeds).map(|more| first.wrapping_add(more));
+    all.map(|seed| Override::of_set(&format!("test.seed={seed}"))).collect()
 }
 
 fn swept(
-    sweep: Sweep,
+    sweep: &Sweep,
     scenario: &ModelledScenario,
     points: &Points<'_>,
     stop: &Stop,
-    told: &(dyn Fn(usize, Option<usize>) + Sync),
-) -> Result<(Curve, Verdict), SimulateError> {
+    told: &Told<'_>,
+) -> Result<Came, SimulateError> {
     let round_trips = match distance::is_replicated(scenario) {
-        true => RoundTrips::of(&sweep)?,
+        true => RoundTrips::of(sweep)?,
         false => None,
     };
     let values = sweep.overrides()?;
@@ -164,72 +319,6 @@ fn swept(
         true => Verdict::Pass,
         false => Verdict::Inconclusive,
     };
-    Ok((sweep.into_curve(tried, path_lost, planned), verdict))
-}
-
-/// Begins with what the scenario says.
-fn searched(
-    scenario: &ModelledScenario,
-    points: &Points<'_>,
-    stop: &Stop,
-    told: &(dyn Fn(usize, Option<usize>) + Sync),
-) -> Result<(Curve, Verdict), SimulateError> {
-    let Some(mailboxes) = &scenario.scenario.mailboxes else {
-        let refusal = Place::flag("--until-fail").refuse("needs a table [mailboxes]");
-        return Err(refusal.hint("with `count`, `quota` and `io_per_s`").into());
-    };
-    let found = search(points, mailboxes.count, stop, &|done| told(done, None))?;
-    let verdict = found.verdict();
-    let servers = scenario.servers.len() as u64;
-    Ok((until_fail::curve(found, servers), verdict))
-}
-
-/// How each point is simulated: what files look like after the test is not asked.
-fn options(args: &SimulateArgs) -> Options {
-    Options {
-        engine: args.engine.into(),
-        read_files: false,
-        in_one_piece: false,
-        program: version::program(),
-    }
-}
-
-fn points<'a>(
-    document: &'a Document,
-    overrides: &'a [Override],
-    options: &'a Options,
-) -> Points<'a> {
-    Points { document, overrides, options, path_lost: false }
-}
-
-/// What is said of several seeds, and their verdict.
-fn of_seeds(
-    args: &SimulateArgs,
-    document: &Document,
-    seeds: u64,
-    stop: &Stop,
-    told: &(dyn Fn(usize, Option<usize>) + Sync),
-) -> Result<(String, Verdict), SimulateError> {
-    if !(2..=SEEDS_MAX).contains(&seeds) {
-        let refusal = Place::flag(&format!("--seeds {seeds}"));
-        let what = format!("is not between 2 and {SEEDS_MAX}");
-        return Err(refusal.refuse(what).into());
-    }
-    let overrides = overrides(args)?;
-    let scenario = document.modelled_test(&overrides)?.scenario;
-    let first = scenario.test.seed;
-    let values: Result<Vec<Override>, Refusal> = (0..seeds)
-        .map(|more| first.wrapping_add(more))
-        .map(|seed| Override::of_set(&format!("test.seed={seed}")))
-        .collect();
-    let options = options(args);
-    let values = values?;
-    let told = |done: usize| told(done, Some(values.len()));
-    let tried = points(document, &overrides, &options).simulate(&values, stop, &told)?;
-    let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
-    let text = match args.shared.json {
-        true => seeds.json(&scenario.name),
-        false => seeds.words(),
-    };
-    Ok((text, seeds.verdict()))
+    let curve = sweep.clone().into_curve(tried, path_lost, planned);
+    Ok(Came::Curve(Box::new(curve), verdict))
 }
