@@ -63,7 +63,9 @@ fn write_journal(folder: &Path, samples: &[Sample]) {
 }
 
 /// What is known of the whole server: rows, and histograms by their buckets.
-fn of_server(sample: &Sample) -> (Time, Vec<Row>, Vec<(Span, u64)>) {
+type OfServer = (Time, Vec<Row>, Vec<(Span, u64)>);
+
+fn of_server(sample: &Sample) -> OfServer {
     let rows = sample.rows.iter().filter(|row| brunt_run::is_of_server(&row.stream));
     let histograms = sample.histograms.iter();
     let own = histograms.filter(|one| brunt_run::is_of_server(&one.stream));
@@ -71,7 +73,7 @@ fn of_server(sample: &Sample) -> (Time, Vec<Row>, Vec<(Span, u64)>) {
     (sample.begin, rows.cloned().collect(), buckets.collect())
 }
 
-fn read(folder: &Path) -> Vec<(Time, Vec<Row>, Vec<(Span, u64)>)> {
+fn read(folder: &Path) -> Vec<OfServer> {
     let mut samples = Vec::new();
     each_sample(folder, |name| open_in(folder, name), |sample| samples.push(of_server(sample)))
         .unwrap();
