@@ -29,6 +29,7 @@ pub mod progress;
 pub mod set;
 pub mod setup;
 pub mod source;
+mod sweep;
 pub mod test_args;
 pub mod version;
 pub mod wrap;

@@ -19,7 +19,7 @@ use crate::progress::{Progress, Stopping};
 use crate::reading::{self, Reading};
 use crate::sending::{Keep, KeepError, Senders, Sending, Sent};
 use crate::session::Setting;
-use crate::users::{Team, Users};
+use crate::users::{Filled, Team, Users};
 use crate::watching::{Arrivals, Watched, Watching};
 
 /// How many messages servers have accepted and not delivered.
@@ -28,8 +28,8 @@ pub trait Queue {
     fn waiting(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + '_>>;
 }
 
-/// What is done to the servers while messages are sent. It waits for its moment itself, with the
-/// world's clock or with [`Progress::reached`], and returns the faults that it made. Draining begins
+/// What is done to the servers while messages are sent. It waits for its moment itself, with
+/// [`Progress::beginning`], the world's clock or [`Progress::reached`], and returns the faults that it made. Draining begins
 /// when it has ended.
 pub type Disturbance = Box<dyn FnOnce(Rc<Progress>) -> Pin<Box<dyn Future<Output = Vec<Fault>>>>>;
 
@@ -120,6 +120,8 @@ pub struct Drained {
 pub struct Finished {
     /// What was sent.
     pub sent: Sent,
+    /// How mailboxes were filled before, if they were.
+    pub filled: Option<Filled>,
     /// What users did, if there were any.
     pub tally: Option<Tally>,
     /// What was done to the servers.
@@ -199,12 +201,18 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let Course { accounts, mailing, sending: how, keep, .. } = &course;
     let senders = Senders::new(sending, accounts, mailing, how.clone(), keep);
     let progress = Rc::clone(&senders.progress);
-    let watching = Watching::start(&reading, accounts, &course.reading, mailing.options().run);
     let disturbance = disturbance.map(|disturb| world.spawner.spawn(disturb(progress)));
-    let (sent, tally) = match course.users.clone() {
+    let team = course.users.clone().map(|users| Team::new(&senders, users));
+    let filled = match &team {
+        Some(team) => team.fill().await,
+        None => None,
+    };
+    let watching = Watching::start(&reading, accounts, &course.reading, mailing.options().run);
+    senders.begins();
+    let (sent, tally) = match team {
         None => (senders.run().await?, None),
-        Some(users) => {
-            let (sent, tally) = Team::new(&senders, users).run().await?;
+        Some(team) => {
+            let (sent, tally) = team.run().await?;
             (sent, Some(tally))
         }
     };
@@ -220,7 +228,7 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     keep.append(&unwritten)?;
     let drained = drain(world, &course.drain).await;
     let arrivals = Rc::new(watching.end().await);
-    let watched = arrivals.against(&ledger.borrow());
+    let watched = arrivals.against(&ledger.borrow(), sent.from);
     let empty = Ledger::new(mailing);
     let ledger = ledger.replace(empty);
     let mut audit = Audit::new(mailing, ledger, course.terms);
@@ -229,6 +237,7 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let audit = reading::audit(&reading, accounts, &course.reading, mailing, given).await;
     Ok(Finished {
         sent,
+        filled,
         tally,
         faults,
         drained,
@@ -261,6 +270,7 @@ pub(crate) fn setting(world: &World, trust: Option<&Trust>, patience: Patience) 
         world: world.clone(),
         trust: trust.cloned(),
         patience,
+        acknowledges_at_once: Rc::default(),
         stop: None,
         folders: Rc::new(RefCell::default()),
         errors: Rc::new(RefCell::default()),

@@ -51,6 +51,10 @@ pub enum TroubleKind {
     UidValidity,
     /// We closed the connection in the middle of a text, because the run asks for that.
     OwnCut,
+    /// This process may have no more files open, or the system has no more.
+    OutOfFiles,
+    /// No local port is left for another connection.
+    OutOfPorts,
     /// Anything else that the operating system says.
     System,
 }
@@ -77,6 +81,8 @@ impl fmt::Display for TroubleKind {
             Self::CommandRefused => "command refused",
             Self::UidValidity => "UIDVALIDITY changed",
             Self::OwnCut => "cut on purpose",
+            Self::OutOfFiles => "out of files, on this side (ulimit -n)",
+            Self::OutOfPorts => "out of ports, on this side (net.ipv4.ip_local_port_range)",
             Self::System => "error of the operating system",
         })
     }
@@ -104,6 +110,8 @@ impl Trouble {
             NetError::Unreachable => TroubleKind::Unreachable,
             NetError::TimedOut => TroubleKind::ConnectTimeout,
             NetError::Reset | NetError::Closed => TroubleKind::Reset,
+            NetError::NoHandle => TroubleKind::OutOfFiles,
+            NetError::NoPort => TroubleKind::OutOfPorts,
             _ => TroubleKind::System,
         };
         Self::new(kind, format!("{doing}: {error}"))

@@ -58,7 +58,7 @@ pub use mailbox::Holdings;
 pub use progress::Progress;
 pub use reading::Reading;
 pub use sending::{Keep, KeepError, Pace, Sending, Sent};
-pub use users::Users;
+pub use users::{Filled, Users};
 pub use watching::{Watch, Watched};
 
 pub use brunt_protocols::sasl::Mechanism;

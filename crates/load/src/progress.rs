@@ -42,6 +42,7 @@ pub struct Progress {
     finished: Cell<u32>,
     accepted: Cell<u64>,
     in_flight: Cell<u32>,
+    has_begun: Cell<bool>,
     is_over: Cell<bool>,
     event: Event,
 }
@@ -54,6 +55,7 @@ impl Progress {
             finished: Cell::new(0),
             accepted: Cell::new(0),
             in_flight: Cell::new(0),
+            has_begun: Cell::new(false),
             is_over: Cell::new(false),
             event: Event::new(world.spawner.tasks()),
         })
@@ -97,6 +99,26 @@ impl Progress {
             (false, false) => None,
         };
         self.event.wait(reached).await
+    }
+
+    /// Whether sending has begun, and not only the filling of mailboxes before it.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.get()
+    }
+
+    /// Waits until sending has begun. Returns `false` when it ended before.
+    pub async fn beginning(&self) -> bool {
+        let begun = || match (self.has_begun.get(), self.is_over.get()) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        };
+        self.event.wait(begun).await
+    }
+
+    pub(crate) fn begins(&self) {
+        self.has_begun.set(true);
+        self.event.notify();
     }
 
     pub(crate) fn begin(&self) {

@@ -111,7 +111,9 @@ pub(crate) struct Senders {
     failed: RefCell<Option<KeepError>>,
     pub(crate) sessions: Cell<u64>,
     answers: RefCell<Latencies>,
-    began: Time,
+    began: Cell<Time>,
+    /// Messages and deliveries before that.
+    before: Cell<(u32, u64)>,
 }
 
 impl Senders {
@@ -132,10 +134,23 @@ impl Senders {
             failed: RefCell::new(None),
             sessions: Cell::new(0),
             answers: RefCell::new(Latencies::new()),
-            began: setting.world.clock.now(),
+            began: Cell::new(setting.world.clock.now()),
+            before: Cell::default(),
             setting,
             sending,
         })
+    }
+
+    /// Sending begins now; what was made before is not part of it.
+    pub(crate) fn begins(&self) {
+        self.began.set(self.now());
+        self.before.set((self.progress.begun(), self.progress.accepted()));
+        self.progress.begins();
+    }
+
+    /// Whether the ledger could not be kept.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.borrow().is_some()
     }
 
     /// Sends until an end is reached.
@@ -157,11 +172,12 @@ impl Senders {
         if let Some(error) = self.failed.borrow_mut().take() {
             return Err(error);
         }
+        let (messages, accepted) = self.before.get();
         Ok(Sent {
-            messages: self.progress.begun(),
-            accepted: self.progress.accepted(),
+            messages: self.progress.begun() - messages,
+            accepted: self.progress.accepted() - accepted,
             sessions: self.sessions.get(),
-            from: self.began,
+            from: self.began.get(),
             until: self.now(),
             answers: self.answers.borrow().clone(),
         })
@@ -173,10 +189,9 @@ impl Senders {
 
     /// Whether another message may begin.
     pub(crate) fn goes_on(&self) -> bool {
-        let is_over = self.sending.time.is_some_and(|time| self.now() >= self.began + time);
+        let is_over = self.sending.time.is_some_and(|time| self.now() >= self.began.get() + time);
         let is_enough = self.sending.messages.is_some_and(|most| self.progress.begun() >= most);
-        let has_failed = self.failed.borrow().is_some();
-        !is_over && !is_enough && !has_failed && !self.setting.is_stopping()
+        !is_over && !is_enough && !self.has_failed() && !self.setting.is_stopping()
     }
 
     /// When message `turn` of a session is due.
@@ -187,7 +202,7 @@ impl Senders {
         let place = turn * u64::from(self.sending.sessions) + u64::from(session);
         #[expect(clippy::cast_precision_loss, reason = "fewer than 2^53 messages")]
         let seconds = place as f64 / rate;
-        Some(self.began + Span::from_seconds(seconds))
+        Some(self.began.get() + Span::from_seconds(seconds))
     }
 
     fn keep(&self) -> Result<(), KeepError> {

@@ -99,8 +99,9 @@ impl Arrivals {
         self.visible.get(&(number, account)).copied()
     }
 
-    /// Holds what was seen against when it was accepted; `None` when nothing was watched.
-    pub(crate) fn against(&self, ledger: &Ledger) -> Option<Watched> {
+    /// Holds what was seen against when it was accepted, from `began` on; `None` when nothing was
+    /// watched.
+    pub(crate) fn against(&self, ledger: &Ledger, began: Time) -> Option<Watched> {
         if self.by_account.is_empty() {
             return None;
         }
@@ -121,8 +122,8 @@ impl Arrivals {
         for delivery in ledger.deliveries() {
             let key = (delivery.number(), delivery.recipient());
             let accepted = delivery.answered();
-            let Some(at) = self.visible.get(&key).filter(|_| delivery.state() == State::Accepted)
-            else {
+            let counts = delivery.state() == State::Accepted && accepted >= began;
+            let Some(at) = self.visible.get(&key).filter(|_| counts) else {
                 continue;
             };
             watched.seen += 1;

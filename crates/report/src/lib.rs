@@ -50,7 +50,7 @@ pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::escape;
 pub use html::{
-    ReportTables, StorageInterval, StoragePage, SweepFigures, SweepOutcome, SweepPage, SweepPoint,
+    ReportTables, StorageInterval, StoragePage, SweepOutcome, SweepPage, SweepPicture, SweepPoint,
     comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
     sweep_html,
 };

@@ -66,8 +66,8 @@ pub use files::Texts;
 pub use instances::FilePlaces;
 pub use key_pages::{json_schema, key_tables, set_keys};
 pub use mail::{
-    Address, MailScenario, MailServer, MailStore, MailSync, MailTest, Mechanism, Speaks, Target,
-    Tls,
+    Address, MailScenario, MailServer, MailStore, MailSync, MailTest, MailUntil, Mechanism, Speaks,
+    Target, Tls,
 };
 pub use mailboxes::Mailboxes;
 pub use mistakes::Checked;

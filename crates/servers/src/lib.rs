@@ -43,6 +43,7 @@ mod programs;
 mod queue;
 mod ready;
 mod system;
+mod usage;
 mod user;
 mod volume;
 
@@ -54,6 +55,7 @@ pub use folder::{HOME_MAX, Unfit, unfit};
 pub use programs::{Installed, Version};
 pub use queue::Queue;
 pub use system::{Addresses, MailSystem, Plan, Relay, Started, Store};
+pub use usage::Usage;
 pub use user::User;
 
 pub use dovecot::{Format, MailFsync};

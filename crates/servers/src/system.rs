@@ -25,6 +25,7 @@ use crate::ports;
 use crate::postfix;
 use crate::programs::Version;
 use crate::queue::Queue;
+use crate::usage::Usage;
 use crate::user::{User, is_root};
 use crate::volume::Volume;
 
@@ -407,6 +408,14 @@ impl MailSystem {
     /// arrive twice when one of them dies, once for each recipient. None without a relay.
     pub fn messages_between(&self) -> u32 {
         self.relay.as_ref().map_or(0, RelayServer::deliveries_at_once)
+    }
+
+    /// What each part that runs has used, the store first.
+    pub fn usage(&mut self) -> Vec<(Part, Usage)> {
+        let parts = [Part::Store, Part::Relay].into_iter();
+        parts
+            .filter_map(|part| Some((part, Usage::of(&self.running(part).ok()?.members()))))
+            .collect()
     }
 
     /// Whether every process of `part` is gone.

@@ -9,11 +9,13 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Client {
-    /// Keeps what it has fetched; headers of new messages at once, bodies when they are read.
+    /// Keeps what it has fetched: headers of new messages at once, bodies when they are read for the
+    /// first time; reading them again asks nothing of the server.
     Thunderbird,
     /// The same, with other headers and MODSEQ where the server has it.
     AppleMail,
-    /// Keeps nothing: fetches the headers of the whole folder each time, as a webmail does.
+    /// Keeps nothing: fetches the headers of the whole folder each time, and each body that is read, as
+    /// a webmail does.
     NoCache,
 }
 

@@ -29,7 +29,7 @@ pub use client::Client;
 pub use profile::{
     ListOfRecipients, MessageClass, Profile, ProfileError, Reaction, Recipients, Row, TaskRate,
 };
-pub use schedule::{Day, Due, Schedule};
-pub use score::{Check, Checks, Score, Weighed};
-pub use tally::{Tally, TaskTally, delayed_ack_share};
+pub use schedule::{Day, Dispatch, Due, Schedule};
+pub use score::{Check, Checks, Score, Until, Weighed};
+pub use tally::{DELAYED_ACK, DELAYED_ACK_TIMES, Tally, TaskTally, delayed_ack_share};
 pub use task::TaskKind;

@@ -39,6 +39,17 @@ impl Day {
     }
 }
 
+/// When a user begins a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dispatch {
+    /// When it is due: an open schedule.
+    #[default]
+    WhenDue,
+    /// As soon as the one before is done, in the proportions of the profile: a closed loop, which
+    /// shows how much servers can do, and not how long users wait.
+    AtOnce,
+}
+
 /// A task that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {

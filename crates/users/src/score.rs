@@ -2,10 +2,12 @@
 
 use brunt_units::Span;
 
-use crate::{Profile, Tally, TaskKind};
+use crate::{Dispatch, Profile, Tally, TaskKind};
 
 /// LoadSim's limit of tasks that wait.
-const QUEUE_MAX: f64 = 100.0;
+const QUEUE_MAX: u64 = 100;
+/// The rule about it.
+const TASKS_WAITING: &str = "users-tasks-waiting";
 
 /// The weighted 95th percentile of response times.
 ///
@@ -43,6 +45,8 @@ impl Score {
 /// What a run is held against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
+    /// For scripts; it never changes.
+    pub id: &'static str,
     pub name: &'static str,
     pub unit: &'static str,
     pub limit: f64,
@@ -63,74 +67,144 @@ impl Check {
     }
 }
 
+/// A rule that can fail for good while users still work: nothing that comes later mends it.
+///
+/// Other rules are means, percentiles and rates, which a better second half mends, or are known when
+/// the mailboxes have been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// More tasks waited at once than LoadSim allows.
+    TasksWaiting,
+    /// A server refused a message for good, for an account that exists.
+    RefusedForGood,
+}
+
+impl Until {
+    pub const ALL: [Self; 2] = [Self::TasksWaiting, Self::RefusedForGood];
+
+    /// The rule's id.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::TasksWaiting => TASKS_WAITING,
+            Self::RefusedForGood => "mail-refused",
+        }
+    }
+
+    /// Whether it has failed.
+    pub fn has_failed(self, tally: &Tally) -> bool {
+        match self {
+            Self::TasksWaiting => tally.waiting().1 > QUEUE_MAX,
+            Self::RefusedForGood => tally.refused_for_good() > 0,
+        }
+    }
+}
+
 /// All checks of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checks(pub Vec<Check>);
 
 impl Checks {
     /// What `users` users of `profile` were to do, a day of which took `day`, and what they did.
-    pub fn of(profile: &Profile, users: u32, day: Span, tally: &Tally) -> Self {
-        let per_min = |per_day: f64| per_day * f64::from(users) / (day.as_seconds() / 60.0);
-        let mut all = Vec::new();
-        let rates = [
-            ("submitted a minute", profile.submitted_per_day, tally.submitted_per_min()),
-            ("delivered a minute", profile.delivered_per_day, tally.delivered_per_min()),
-        ];
-        let chance = chance(profile, per_min, tally);
-        for (name, published, measured) in rates {
-            let Some((published, chance)) = published.zip(chance) else { continue };
-            all.push(Check {
-                name,
-                unit: "messages/min",
-                limit: per_min(published) * (1.0 - 2.0 * chance).max(0.0),
-                at_least: true,
-                measured,
-                why: format!(
-                    "{published} a day for each of {users} users, less twice the {:.0} % by which chance moves it",
-                    100.0 * chance
-                ),
-            });
-        }
-        let (planned, done) = tally
-            .tasks()
-            .fold((0, 0), |(planned, done), (_, task)| (planned + task.planned, done + task.done));
-        all.push(Check {
-            name: "tasks done",
-            unit: "% of planned",
-            limit: 99.0,
-            at_least: true,
-            measured: (planned > 0).then(|| 100.0 * done as f64 / planned as f64),
-            why: "a task that is not done is one that a user gave up".to_owned(),
-        });
-        let score = Score::of(tally);
-        if let Some(limit) = profile.score_limit {
-            all.push(Check {
-                name: "score",
-                unit: "ms",
-                limit: limit.as_millis(),
-                at_least: false,
-                measured: score.as_ref().map(|score| score.millis),
-                why: "the weighted 95th percentile of response times".to_owned(),
-            });
-        }
-        all.push(Check {
-            name: "tasks waiting",
-            unit: "tasks",
-            limit: QUEUE_MAX,
-            at_least: false,
-            measured: (planned > 0).then(|| tally.waiting().1 as f64),
-            why: "LoadSim's task queue: below 100, and not growing".to_owned(),
-        });
-        all.push(Check {
-            name: "growth of the queue",
-            unit: "tasks",
-            limit: (f64::from(users) * 0.01).max(1.0),
-            at_least: false,
-            measured: tally.queue_growth(),
-            why: "LoadSim's task queue does not grow; one in a hundred users may wait".to_owned(),
-        });
-        Self(all)
+    /// Users who never wait are held against no plan and no time.
+    pub fn of(
+        profile: &Profile,
+        users: u32,
+        (day, dispatch): (Span, Dispatch),
+        tally: &Tally,
+    ) -> Self {
+        let done = done(tally);
+        Self(match dispatch {
+            Dispatch::AtOnce => vec![done],
+            Dispatch::WhenDue => {
+                let mut all = rates(profile, users, day, tally);
+                all.push(done);
+                all.extend(times(profile, users, tally));
+                all
+            }
+        })
     }
+}
+
+/// Messages a minute against the published rates.
+fn rates(profile: &Profile, users: u32, day: Span, tally: &Tally) -> Vec<Check> {
+    let per_min = |per_day: f64| per_day * f64::from(users) / (day.as_seconds() / 60.0);
+    let chance = chance(profile, per_min, tally);
+    let submitted = (profile.submitted_per_day, tally.submitted_per_min());
+    let delivered = (profile.delivered_per_day, tally.delivered_per_min());
+    let rates = [
+        ("users-submitted", "submitted a minute", submitted),
+        ("users-delivered", "delivered a minute", delivered),
+    ];
+    let checks = rates.into_iter().filter_map(|(id, name, (published, measured))| {
+        let (published, chance) = published.zip(chance)?;
+        Some(Check {
+            id,
+            name,
+            unit: "messages/min",
+            limit: per_min(published) * (1.0 - 2.0 * chance).max(0.0),
+            at_least: true,
+            measured,
+            why: format!(
+                "{published} a day for each of {users} users, less twice the {:.0} % by which chance moves it",
+                100.0 * chance
+            ),
+        })
+    });
+    checks.collect()
+}
+
+fn done(tally: &Tally) -> Check {
+    let (planned, done) = tally
+        .tasks()
+        .fold((0, 0), |(planned, done), (_, task)| (planned + task.planned, done + task.done));
+    Check {
+        id: "users-tasks-done",
+        name: "tasks done",
+        unit: "% of planned",
+        limit: 99.0,
+        at_least: true,
+        measured: (planned > 0).then(|| 100.0 * done as f64 / planned as f64),
+        why: "a task that is not done is one that a user gave up".to_owned(),
+    }
+}
+
+/// How long users waited.
+fn times(profile: &Profile, users: u32, tally: &Tally) -> Vec<Check> {
+    let at_most = |id, name, unit, limit, measured, why: &str| Check {
+        id,
+        name,
+        unit,
+        limit,
+        at_least: false,
+        measured,
+        why: why.to_owned(),
+    };
+    let score = profile.score_limit.map(|limit| {
+        let measured = Score::of(tally).map(|score| score.millis);
+        let why = "the weighted 95th percentile of response times";
+        at_most("users-score", "score", "ms", limit.as_millis(), measured, why)
+    });
+    let most = tally.waiting().1;
+    let waiting = (most > 0 || tally.tasks().next().is_some()).then_some(most as f64);
+    let queues = [
+        at_most(
+            TASKS_WAITING,
+            "tasks waiting",
+            "tasks",
+            QUEUE_MAX as f64,
+            waiting,
+            "LoadSim's task queue: below 100, and not growing",
+        ),
+        at_most(
+            "users-queue-growth",
+            "growth of the queue",
+            "tasks",
+            (f64::from(users) * 0.01).max(1.0),
+            tally.queue_growth(),
+            "LoadSim's task queue does not grow; one in a hundred users may wait",
+        ),
+    ];
+    score.into_iter().chain(queues).collect()
 }
 
 /// The standard deviation of the number of messages in the steady part, as a share of it.

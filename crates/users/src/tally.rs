@@ -30,6 +30,11 @@ pub struct Tally {
     delivered: u64,
     /// From the begin of a connection that sends until it may.
     opened: Latencies,
+    /// The same, over connections that acknowledge at once.
+    opened_at_once: Option<Latencies>,
+    /// How late the schedule itself was looked at.
+    late: Latencies,
+    refused_for_good: u64,
     not_offered: BTreeSet<TaskKind>,
 }
 
@@ -48,6 +53,8 @@ pub struct TaskTally {
     pub service: Latencies,
     /// From when it was due until its begin.
     pub waiting: Latencies,
+    /// The same as `service`, over connections that acknowledge at once, after the day.
+    pub at_once: Option<Latencies>,
 }
 
 impl Tally {
@@ -63,6 +70,9 @@ impl Tally {
             submitted: 0,
             delivered: 0,
             opened: Latencies::new(),
+            opened_at_once: None,
+            late: Latencies::new(),
+            refused_for_good: 0,
             not_offered: BTreeSet::new(),
         }
     }
@@ -123,6 +133,33 @@ impl Tally {
         }
     }
 
+    /// The schedule was to be looked at when a task was due at `intended`, and was at `now`.
+    pub fn woke(&mut self, intended: Time, now: Time) {
+        if self.is_steady(intended) {
+            self.late.record(now.since(intended));
+        }
+    }
+
+    /// How late the schedule was looked at: the error of its own that this program adds to times.
+    pub fn late(&self) -> &Latencies {
+        &self.late
+    }
+
+    /// A server refused a message for good, for an account that exists.
+    pub fn refuses_for_good(&mut self) {
+        self.refused_for_good += 1;
+    }
+
+    /// How often it did, in all of the run.
+    pub fn refused_for_good(&self) -> u64 {
+        self.refused_for_good
+    }
+
+    /// The run ends at `now`: the steady part does not last beyond it.
+    pub fn end(&mut self, now: Time) {
+        self.to = self.to.min(now).max(self.from);
+    }
+
     /// A session that sends was opened at `now`, after so long: connection, TLS and login.
     pub fn opened(&mut self, now: Time, took: Span) {
         if self.is_steady(now) {
@@ -135,6 +172,23 @@ impl Tally {
         &self.opened
     }
 
+    /// How long they took over connections that acknowledge at once, after the day.
+    pub fn sessions_at_once(&self) -> Option<&Latencies> {
+        self.opened_at_once.as_ref()
+    }
+
+    /// A task was done again over connections that acknowledge at once.
+    pub fn at_once(&mut self, kind: TaskKind, times: Latencies) {
+        if let Some(task) = self.tasks.get_mut(&kind) {
+            task.at_once = Some(times);
+        }
+    }
+
+    /// Sessions that send were opened again over connections that acknowledge at once.
+    pub fn opened_at_once(&mut self, times: Latencies) {
+        self.opened_at_once = Some(times);
+    }
+
     /// Notes how many tasks wait now.
     pub fn sample(&mut self, now: Time) {
         self.queues.push((now, self.waiting));
@@ -143,6 +197,11 @@ impl Tally {
     /// Every kind of task that was due.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskKind, &TaskTally)> {
         self.tasks.iter().map(|(kind, task)| (*kind, task))
+    }
+
+    /// The steady part.
+    pub fn steady(&self) -> (Time, Time) {
+        (self.from, self.to)
     }
 
     /// How long the steady part is.
@@ -192,6 +251,12 @@ impl TaskTally {
         self.response.percentile(P95)
     }
 }
+
+/// From this share on, the timer of delayed acknowledgements makes a task's times.
+pub const DELAYED_ACK: f64 = 0.2;
+
+/// A task that was done less often says nothing about it.
+pub const DELAYED_ACK_TIMES: u64 = 10;
 
 /// The share of times between 38 and 50 ms. A fifth or more of them there is the timer of delayed
 /// acknowledgements (40 ms on Linux) and not the server: the client waits for the rest of an answer

@@ -101,6 +101,12 @@ impl TaskKind {
         }
     }
 
+    /// Whether it is about a message of the inbox.
+    pub fn needs_message(self) -> bool {
+        use TaskKind::{Delete, Filter, Flag, Move, Read, ReadAttachment};
+        matches!(self, Read | ReadAttachment | Move | Filter | Delete | Flag)
+    }
+
     /// Whether it submits a message.
     pub fn submits(self) -> bool {
         let of_smtp =

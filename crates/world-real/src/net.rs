@@ -85,6 +85,8 @@ struct Socket {
     file: Rc<OwnedFd>,
     is_listener: bool,
     has_finished: bool,
+    /// The system forgets this with every answer that it sends, so it is told again.
+    acknowledges_at_once: bool,
     error: Option<NetError>,
     lanes: [Lane; 2],
 }
@@ -145,6 +147,7 @@ impl Sockets {
             file: Rc::new(file),
             is_listener,
             has_finished: false,
+            acknowledges_at_once: false,
             error: None,
             lanes: Default::default(),
         };
@@ -194,7 +197,14 @@ impl Sockets {
         }
         let file = Rc::clone(&socket.file);
         let (rest, error) = match request {
-            Request::Read(at_most, answering) => read(&file, at_most, answering, socket.error),
+            Request::Read(at_most, answering) => {
+                let tried = read(&file, at_most, answering, socket.error);
+                if socket.acknowledges_at_once {
+                    // A connection that broke says so by itself.
+                    let _ = sockopt::set_tcp_quickack(&file, true);
+                }
+                tried
+            }
             Request::Write(from, bytes, answering) => write(&file, from, bytes, answering),
             Request::Connect(to, answering) => {
                 let (rest, error) = connect(&file, id, to, answering);
@@ -358,6 +368,8 @@ fn refusal(error: Errno) -> NetError {
         }
         Errno::TIMEDOUT => NetError::TimedOut,
         Errno::ADDRINUSE => NetError::InUse,
+        Errno::MFILE | Errno::NFILE => NetError::NoHandle,
+        Errno::ADDRNOTAVAIL => NetError::NoPort,
         other => NetError::Other(other.raw_os_error()),
     }
 }
@@ -404,6 +416,15 @@ impl Net for RealNet {
 
     fn finish(&self, connection: SocketId) -> Reply<()> {
         self.ask(|sockets, answering| answering.give(sockets.finish(connection)))
+    }
+
+    fn acknowledge_at_once(&self, connection: SocketId) -> bool {
+        let sockets = &mut *self.sockets.borrow_mut();
+        let Some(socket) = sockets.open.get_mut(&connection) else {
+            return false;
+        };
+        socket.acknowledges_at_once = true;
+        sockopt::set_tcp_quickack(&socket.file, true).is_ok()
     }
 
     fn close(&self, socket: SocketId) {

@@ -50,6 +50,10 @@ pub trait Net {
     fn write(&self, connection: SocketId, bytes: Vec<u8>) -> Reply<()>;
     /// Ends this direction, after the last answered write: the other side reads to the end.
     fn finish(&self, connection: SocketId) -> Reply<()>;
+    /// From now on acknowledges at once what arrives at this connection, where the transport would
+    /// wait for something to send with it (TCP's delayed acknowledgements). Returns whether there is
+    /// such a timer here: the virtual world has none.
+    fn acknowledge_at_once(&self, connection: SocketId) -> bool;
     /// Closes a listener or connection; closing twice has no effect. Requests in flight on it are
     /// answered with [`NetError::Closed`]. Written data still arrive, unless this side leaves bytes
     /// unread: then the other side is reset.
@@ -82,6 +86,12 @@ pub enum NetError {
     /// host's address. A bug of ours.
     #[error("invalid request")]
     Invalid,
+    /// This process, or the system, may have no more sockets open.
+    #[error("no more open files: ulimit -n")]
+    NoHandle,
+    /// Every local port to this address is in use, or was a minute ago.
+    #[error("no local port left: net.ipv4.ip_local_port_range")]
+    NoPort,
     /// Any other error of the operating system.
     #[error("operating-system error {0}")]
     Other(i32),

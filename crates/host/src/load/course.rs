@@ -7,14 +7,17 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use brunt_load::{Disturbance, Drain, Progress, Queue};
-use brunt_mail::incident::{Deed, WRITES_WITHIN};
-use brunt_servers::Part;
+use brunt_mail::incident::{Deed, Part, WRITES_WITHIN};
+use brunt_report::grouped;
+use brunt_servers::MailSystem;
 use brunt_units::{Span, Time};
 use brunt_world::World;
+use brunt_world_real::facts::thread_use;
 
 use super::LoadListener;
 use super::attendant::Attendant;
 use super::hops::Way;
+use super::usage::Sample;
 
 /// How often a relay is asked what it holds.
 const ASK: Span = Span::millis(250);
@@ -25,6 +28,11 @@ const DRAINS_WITHIN: Span = Span::seconds(40);
 const FLUSH_EVERY: u32 = 8;
 /// How often it is looked how far sending is.
 pub(super) const LOOK: Span = Span::millis(100);
+
+/// How often it is looked at what servers use.
+const SAMPLE: Span = Span::seconds(1);
+/// As many times as long as a look takes a processor, nobody looks again.
+const SAMPLE_REST: u64 = 50;
 
 /// What was done to a server.
 #[derive(Clone, Debug)]
@@ -48,6 +56,8 @@ pub(super) struct Deeds {
     pub(super) cut_loses: Option<bool>,
     /// The queue as it was seen last.
     pub(super) queue: Option<brunt_servers::Queue>,
+    /// What servers, storage and brunt had used, again and again.
+    pub(super) samples: Vec<Sample>,
     /// Why the relay put mail off, the first time it was seen.
     pub(super) reason: Option<String>,
 }
@@ -67,6 +77,10 @@ pub(super) struct Hands {
     pub(super) deeds: Rc<RefCell<Deeds>>,
     /// How many deliveries were accepted at each look of the last seconds.
     pub(super) accepted: Rc<RefCell<VecDeque<(Time, u64)>>>,
+    /// Messages that are put into mailboxes before.
+    pub(super) fill: u64,
+    /// The device that holds the servers' folder.
+    pub(super) device: Option<String>,
     /// How long mail is sent, where no number of messages ends it.
     pub(super) lasts: Option<Span>,
 }
@@ -80,15 +94,21 @@ impl Hands {
                 let watched = Rc::clone(&progress);
                 let watcher = hands.clone();
                 let watching = hands.world.spawner.spawn(async move {
+                    watcher.watch_filling(&watched).await;
                     let remember = |accepted| watcher.remember(accepted);
                     tell(&watcher.world, &watcher.listener, watcher.lasts, (&watched, &remember))
                         .await;
                 });
+                let sampler = hands.clone();
+                let over = Rc::clone(&progress);
+                let sampling =
+                    hands.world.spawner.spawn(async move { sampler.sample(&over).await });
                 let faults = match inner {
                     Some(inner) => inner(progress).await,
                     None => Vec::new(),
                 };
                 watching.await;
+                sampling.await;
                 faults
             })
         })
@@ -109,6 +129,43 @@ impl Hands {
         let looks = self.accepted.borrow();
         let [first, last] = [looks.front(), looks.back()].map(|look| look.map_or(0, |look| look.1));
         u32::try_from(last - first).unwrap_or(u32::MAX)
+    }
+
+    /// Says how far filling is, until sending begins.
+    async fn watch_filling(&self, progress: &Progress) {
+        if self.fill == 0 {
+            return;
+        }
+        self.listener.step(&format!("filling mailboxes with {} messages", grouped(self.fill)));
+        let began = self.world.clock.now();
+        while !progress.has_begun() && !progress.is_over() {
+            let share = f64::from(progress.finished()) / self.fill as f64;
+            self.listener.progress(share, progress.accepted());
+            self.world.sleep(LOOK).await;
+        }
+        let took = self.world.clock.now().since(began);
+        let messages = grouped(progress.accepted());
+        self.listener.step(&format!("mailboxes are filled: {messages} messages in {took}"));
+    }
+
+    /// Looks at what is used, until sending ends.
+    async fn sample(&self, progress: &Progress) {
+        progress.beginning().await;
+        while !progress.is_over() {
+            let look = |system: &mut MailSystem| {
+                let before = thread_use().unwrap_or_default();
+                (system.usage(), thread_use().unwrap_or_default() - before)
+            };
+            let (parts, cost) = self.attendant.order(&self.world, look).await;
+            let now = self.world.clock.now();
+            let sample = Sample::now(now, parts, self.device.as_deref());
+            self.deeds.borrow_mut().samples.push(sample);
+            // What looking costs must not count.
+            let next = now + SAMPLE.max(cost * SAMPLE_REST);
+            while self.world.clock.now() < next && !progress.is_over() {
+                self.world.sleep(LOOK).await;
+            }
+        }
     }
 
     /// Waits for the relay, if there is one.

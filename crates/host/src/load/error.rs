@@ -8,6 +8,7 @@ use brunt_mail::MailingError;
 use brunt_report::FolderError;
 use brunt_scenario::Refusal;
 use brunt_servers::ServerError;
+use brunt_units::ByteSize;
 use brunt_world_real::StartError;
 
 use super::target::AccountsFileError;
@@ -69,6 +70,16 @@ pub enum LoadError {
     /// The numbers do not fit together.
     #[error("{0}")]
     Numbers(String),
+    /// What fills the mailboxes has no room.
+    #[error("{}: mailboxes need {needed}, and there is room for {free}\n  fewer users, or leave --fill out", folder.display())]
+    Room {
+        /// Where the mailboxes lie.
+        folder: PathBuf,
+        /// What fills them.
+        needed: ByteSize,
+        /// What is free.
+        free: ByteSize,
+    },
     /// The system gives no thread.
     #[error("no thread for the servers: {0}")]
     Thread(io::Error),

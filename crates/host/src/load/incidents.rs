@@ -31,6 +31,7 @@ impl Hands {
         let hands = self.clone();
         Box::new(move |progress: Rc<Progress>| {
             Box::pin(async move {
+                progress.beginning().await;
                 let began = hands.world.clock.now();
                 let mut faults = Vec::new();
                 for Incident { at, deed } in incidents {

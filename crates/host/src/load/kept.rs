@@ -38,6 +38,12 @@ impl Load {
         Ok(folder.write(LOAD, format!("{text}\n").as_bytes())?)
     }
 
+    /// There are no servers any more.
+    pub(super) fn forget(folder: &Path) -> Result<(), LoadError> {
+        let path = folder.join(LOAD);
+        fs::remove_file(&path).map_err(LoadError::at(&path))
+    }
+
     /// Of the run in `folder`.
     pub(super) fn read(folder: &Path) -> Result<Self, LoadError> {
         let path = folder.join(LOAD);

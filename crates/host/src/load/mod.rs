@@ -17,6 +17,7 @@
 //! at any later time, also of a run that was killed.
 
 mod attendant;
+mod cause;
 mod choice;
 mod cleaning;
 mod control;
@@ -29,6 +30,7 @@ mod kept;
 mod outcome;
 mod preflight;
 pub mod target;
+mod usage;
 mod words;
 mod work;
 
@@ -44,12 +46,12 @@ use brunt_load::{
 };
 use brunt_mail::incident::{Deed, Hop};
 use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
-use brunt_report::result::{MailQueue, MailServer, Origin};
+use brunt_report::result::{MailQueue, MailServer, MailUsage, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_servers::{MailSystem, Part, Plan};
 use brunt_units::{Span, Time};
-use brunt_users::{Day, Profile};
+use brunt_users::{Day, Dispatch, Profile, Tally, Until};
 use brunt_world::World;
 use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
@@ -100,6 +102,12 @@ pub struct Work {
     pub profile: Rc<Profile>,
     /// How long days take, and the run.
     pub day: Day,
+    /// When users begin a task.
+    pub dispatch: Dispatch,
+    /// The rule whose failure ends the run.
+    pub until: Option<Until>,
+    /// Messages that are put into each mailbox before the day.
+    pub fill: u32,
 }
 
 /// Hears how a test is going.
@@ -123,6 +131,7 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RunResult, LoadError> {
     let users = options.plan.users;
+    preflight::room(users, options.work.as_ref(), folder.path())?;
     for doubt in preflight::provide(users, options.work.as_ref(), (true, true))? {
         listener.step(&doubt);
     }
@@ -173,9 +182,10 @@ fn begin(
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let ran = ran(options, system, Rc::<LedgerFile>::clone(&ledger), listener, stop)?;
     ledger.sync()?;
-    let Ran { id, began, subject, mailing, finished, deeds, real } = ran;
+    let Ran { id, began, subject, mailing, finished, deeds, usage, real } = ran;
     let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
-    let mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
+    let mut mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
+    mail.usage = usage;
     kept::conversations(folder, &mail.findings, &finished.conversations)?;
     let verdict = outcome::verdict(&finished, stop);
     let was_disturbed = !deeds.done.is_empty();
@@ -187,7 +197,8 @@ fn begin(
     Ok(match options.work.as_ref().zip(finished.tally.as_ref()) {
         Some((work, tally)) => {
             let users = subject.accounts.count();
-            work::Checked::new(work, tally, users, was_disturbed).put_into(result)
+            let checked = work::Checked::new(work, tally, users, was_disturbed);
+            checked.put_into(result, finished.filled)
         }
         None => result,
     })
@@ -202,6 +213,7 @@ struct Ran {
     mailing: Rc<Mailing>,
     finished: Finished,
     deeds: Deeds,
+    usage: Option<MailUsage>,
     real: RealWorld,
 }
 
@@ -270,13 +282,16 @@ fn ran(
     hops::lead(&hops, Hop::Reading, &mut subject.mailboxes);
     let between = system.messages_between().saturating_mul(options.most_recipients());
     let names = names(&system);
+    let device = usage::device(system.home());
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
     let deeds = Rc::new(RefCell::new(Deeds::default()));
     let hands = Hands {
         world: real.world.clone(),
         attendant: Rc::clone(&attendant),
         listener: Rc::clone(listener),
-        names,
+        names: names.clone(),
+        fill: options.fill(),
+        device: device.clone(),
         hops: Rc::new(hops),
         between,
         deeds: Rc::clone(&deeds),
@@ -299,6 +314,9 @@ fn ran(
         users: options.work.as_ref().map(|work| Users {
             profile: Rc::clone(&work.profile),
             day: work.day,
+            dispatch: work.dispatch,
+            until: work.until,
+            fill: work.fill,
             mailboxes: subject.mailboxes.clone(),
         }),
         reading: Reading {
@@ -312,7 +330,10 @@ fn ran(
     let finished = run_course(&mut real, course, stop, listener);
     drop(attendant);
     let (finished, deeds) = (finished?, deeds.borrow().clone());
-    Ok(Ran { id, began: began.as_secs(), subject, mailing, finished, deeds, real })
+    let whole = (finished.sent.from, finished.sent.until);
+    let looked_at = finished.tally.as_ref().map_or(whole, Tally::steady);
+    let usage = usage::between(&deeds.samples, looked_at, &names, device.as_deref());
+    Ok(Ran { id, began: began.as_secs(), subject, mailing, finished, deeds, usage, real })
 }
 
 fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, StartError> {
@@ -403,6 +424,17 @@ pub fn audit(
     Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
 }
 
+/// Removes the servers of the run in `folder`, which ended: what it found stays, and it cannot be
+/// audited again.
+///
+/// # Errors
+/// [`LoadError`] when there are none, or they cannot be removed.
+pub fn remove_servers(folder: &Path) -> Result<(), LoadError> {
+    let load = Load::read(folder)?;
+    fs::remove_dir_all(&load.servers).map_err(LoadError::at(&load.servers))?;
+    Load::forget(folder)
+}
+
 /// The parts with their names, the store first.
 fn names(system: &MailSystem) -> Vec<(Part, &'static str)> {
     let names = system.servers().into_iter().rev().map(|server| server.name);
@@ -437,6 +469,12 @@ impl LoadOptions {
         const OF_DELIVERY: u64 = 256 << 10;
         const MOST: u64 = 1 << 40;
         LEAST.saturating_add(self.deliveries.saturating_mul(OF_DELIVERY)).min(MOST)
+    }
+
+    /// Messages that are put into mailboxes before the day.
+    fn fill(&self) -> u64 {
+        let each = self.work.as_ref().map_or(0, |work| work.fill);
+        u64::from(each) * u64::from(self.plan.users)
     }
 
     /// How long mail is sent, where no number of messages ends it.

@@ -59,7 +59,8 @@ pub(super) fn mail(
         let seconds = sent.until.since(sent.from).as_seconds();
         let per_minute = |count: f64| (seconds > 0.0).then_some(60.0 * count / seconds);
         let queue = deeds.queue.as_ref();
-        mail.messages = sent.messages.into();
+        let filled = finished.filled.map_or(0, |filled| filled.messages);
+        mail.messages = u64::from(sent.messages) + u64::from(filled);
         mail.sending_s = seconds;
         mail.submitted_per_min = per_minute(f64::from(sent.messages));
         mail.accepted_per_min = per_minute(judge::number(sent.accepted));

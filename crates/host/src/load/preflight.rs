@@ -3,13 +3,16 @@
 //! | | without enough of it |
 //! | --- | --- |
 //! | open files | the limit is raised; where it cannot be, nothing begins |
+//! | room | mailboxes that are filled first need it; nothing begins |
 //! | ports | each message of a user has a connection of its own, whose port rests for a minute |
 //! | inotify instances | Dovecot uses one for each session that waits for news, and beyond the limit looks every 30 s |
 
 use std::fs;
+use std::path::Path;
 
-use brunt_units::Span;
+use brunt_units::{ByteSize, Span};
 use brunt_users::TaskKind;
+use brunt_world_real::facts;
 
 use super::{LoadError, Work};
 use crate::handles;
@@ -81,6 +84,34 @@ impl Kernel {
     }
 }
 
+/// Headers of a message, and what a store adds.
+const EACH_MESSAGE: f64 = 2_048.0;
+
+/// Whether what fills the mailboxes has room in `folder`.
+///
+/// # Errors
+/// [`LoadError::Room`] when it has not.
+pub(super) fn room(users: u32, work: Option<&Work>, folder: &Path) -> Result<(), LoadError> {
+    let Some(work) = work.filter(|work| work.fill > 0) else {
+        return Ok(());
+    };
+    let messages = f64::from(users) * f64::from(work.fill);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a size above zero; the cast saturates"
+    )]
+    let needed = (messages * (work.profile.message_bytes() + EACH_MESSAGE)) as u64;
+    match facts::room(folder) {
+        Some(room) if room.free < needed => Err(LoadError::Room {
+            folder: folder.to_owned(),
+            needed: ByteSize::bytes(needed),
+            free: ByteSize::bytes(room.free),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Raises the limit of open files to what a test needs, and says what else may run out, each with
 /// the command that mends it. Servers `are_own` where brunt starts them, and `are_here` where they
 /// are on this machine.
@@ -130,7 +161,7 @@ fn doubts(needs: &Needs, kernel: &Kernel, are_own: bool) -> Vec<String> {
 mod tests {
     use std::rc::Rc;
 
-    use brunt_users::{Day, Profile};
+    use brunt_users::{Day, Dispatch, Profile};
 
     use super::*;
 
@@ -156,9 +187,16 @@ mod tests {
         let length = Span::seconds(120);
         let day = Day { length, ramp: Span::ZERO, run: length };
         let profile = Rc::new(Profile::built_in("mmb3").unwrap());
-        let work = Work { profile, day };
+        let dispatch = Dispatch::WhenDue;
+        let work = Work { profile, day, dispatch, until: None, fill: 0 };
         let needs = Needs::of(1_000, Some(&work));
         assert_eq!(needs.sessions, 16 + 100 + 2_000);
         assert!((needs.opened_per_s - 708.0).abs() < 10.0, "{needs:?}");
+        let here = Path::new("/tmp");
+        assert!(room(50, Some(&work), here).is_ok());
+        // Twenty-six terabytes.
+        let full = Work { fill: 100_000, ..work };
+        let error = room(9_999, Some(&full), here).unwrap_err().to_string();
+        assert!(error.contains("mailboxes need"), "{error}");
     }
 }

@@ -1,15 +1,24 @@
 //! Users at work: what their messages are, what they did, and whether that is enough.
 
+use brunt_load::Filled;
 use brunt_mail::{MailingOptions, Routing, SizeClass};
 use brunt_report::RunResult;
-use brunt_report::result::{Group, MailTask, MailWork, Rule, RuleName, Verdict};
-use brunt_users::{Check, Checks, Profile, Score, Tally, delayed_ack_share};
+use brunt_report::result::{
+    Group, MailTask, MailUsage, MailWork, Outcome, Rule, RuleName, Verdict,
+};
+use brunt_stats::{Latencies, Percentile};
+use brunt_units::Span;
+use brunt_users::{Check, Checks, Dispatch, Profile, Score, Tally, Until, delayed_ack_share};
 
-use super::Work;
 use super::outcome::latency;
+use super::{Work, cause};
 
 /// The shortest message that has all of its headers, and some text.
 const TEXT_MIN: u64 = 512;
+
+/// The 99th percentile of how late the schedule may be looked at: a twentieth of the second that
+/// users may wait.
+const LATE_MAX: Span = Span::millis(50);
 
 /// Recipients that one message can have.
 pub(super) fn most_recipients(profile: &Profile) -> u32 {
@@ -48,41 +57,100 @@ pub(super) struct Checked<'a> {
 
 impl<'a> Checked<'a> {
     pub(super) fn new(work: &'a Work, tally: &'a Tally, users: u32, has_killed: bool) -> Self {
-        let checks = Checks::of(&work.profile, users, work.day.length, tally);
+        let checks = Checks::of(&work.profile, users, (work.day.length, work.dispatch), tally);
         Self { work, tally, checks, has_killed }
     }
 
+    fn is_stress(&self) -> bool {
+        self.work.dispatch == Dispatch::AtOnce
+    }
+
+    /// The rule that ended the run before its time.
+    fn ended_by(&self) -> Option<Until> {
+        self.work.until.filter(|until| until.has_failed(self.tally))
+    }
+
+    /// Whether the times are those of servers, and not brunt's own.
+    fn fair_test(&self, usage: Option<&MailUsage>) -> Vec<Rule> {
+        let own = usage.and_then(|usage| usage.brunt_processors);
+        let name = RuleName {
+            id: "users-brunt-processor",
+            group: Group::FairTest,
+            title: "brunt's own processor, busy",
+        };
+        let (limit, own) = (100.0 * cause::BRUNT_MAX, own.map(|own| 100.0 * own));
+        let processor = Rule::at_most(name, "%", limit, own);
+        let remark = "its sessions have one; above that, times are brunt's own";
+        let processor = processor.with_remark(remark);
+        let late = self.tally.late().percentile(Percentile::P99).map(Span::as_millis);
+        let name = RuleName {
+            id: "users-schedule",
+            group: Group::FairTest,
+            title: "schedule looked at late, p99",
+        };
+        let rule = Rule::at_most(name, "ms", LATE_MAX.as_millis(), late);
+        let rule = rule
+            .with_remark("what brunt itself adds to times, where it or the machine is too busy");
+        let schedule = Some(rule).filter(|_| !self.is_stress());
+        schedule.into_iter().chain([processor]).collect()
+    }
+
     /// The part `work` of the section `mail`.
-    fn section(&self) -> MailWork {
+    fn section(&self, usage: Option<&MailUsage>) -> MailWork {
+        let is_stress = self.is_stress();
+        let felt = |latencies: &Latencies| latency(latencies).filter(|_| !is_stress);
         let tasks = self.tally.tasks().map(|(kind, task)| MailTask {
             task: kind.to_string(),
             planned: task.planned,
             done: task.done,
             failed: task.failed,
-            response: latency(&task.response),
+            response: felt(&task.response),
             service: latency(&task.service),
             delayed_ack_share: delayed_ack_share(&task.service),
+            at_once: task.at_once.as_ref().and_then(latency),
         });
+        let tasks: Vec<MailTask> = tasks.collect();
         MailWork {
+            filled: 0,
+            filled_s: 0.0,
+            slowest: cause::slowest(&tasks, usage),
             profile: self.work.profile.name.clone(),
             day_s: self.work.day.length.as_seconds(),
+            is_stress,
+            ended_by: self.ended_by().map(|until| until.id().to_owned()),
             steady_s: self.tally.length().as_seconds(),
-            score_ms: Score::of(self.tally).map(|score| score.millis),
+            score_ms: Score::of(self.tally).map(|score| score.millis).filter(|_| !is_stress),
             submitted_per_min: self.tally.submitted_per_min(),
             delivered_per_min: self.tally.delivered_per_min(),
-            tasks: tasks.collect(),
+            tasks,
             session: latency(self.tally.sessions()),
+            session_at_once: self.tally.sessions_at_once().and_then(latency),
             session_delayed_ack_share: delayed_ack_share(self.tally.sessions()),
-            waiting_max: self.tally.waiting().1,
-            queue_growth: self.tally.queue_growth(),
+            waiting_max: if is_stress { 0 } else { self.tally.waiting().1 },
+            queue_growth: self.tally.queue_growth().filter(|_| !is_stress),
+            schedule_error: felt(self.tally.late()),
             not_offered: self.tally.not_offered().map(|kind| kind.to_string()).collect(),
         }
     }
 
-    /// `result` with what users did, and their rules. What failed fails a run that had passed.
-    pub(super) fn put_into(&self, mut result: RunResult) -> RunResult {
+    /// `result` with what users did, and their rules. What failed fails a run that had passed, and
+    /// times that are brunt's own make it invalid.
+    pub(super) fn put_into(&self, mut result: RunResult, filled: Option<Filled>) -> RunResult {
+        let usage = result.mail.as_ref().and_then(|mail| mail.usage.clone());
         if let Some(mail) = &mut result.mail {
-            mail.work = Some(self.section());
+            let mut work = self.section(usage.as_ref());
+            if let Some(filled) = filled {
+                work.filled = filled.messages.into();
+                work.filled_s = filled.took.as_seconds();
+            }
+            mail.work = Some(work);
+        }
+        if let Some(until) = self.ended_by() {
+            let seconds = result.mail.as_ref().map_or(0.0, |mail| mail.sending_s);
+            let id = until.id();
+            result
+                .reasons
+                .push(format!("users stopped after {seconds:.0} s, as {id} had failed (--until)"));
         }
         if self.has_killed {
             let reason = "servers were killed, so how long users waited is shown and not judged: \
@@ -92,27 +160,32 @@ impl<'a> Checked<'a> {
         }
         let broken: Vec<&Check> =
             self.checks.0.iter().filter(|check| check.holds() == Some(false)).collect();
-        if result.verdict == Verdict::Pass && !broken.is_empty() {
+        let fair_test = self.fair_test(usage.as_ref());
+        let unfair: Vec<&Rule> =
+            fair_test.iter().filter(|rule| rule.outcome == Outcome::Failed).collect();
+        let prepend = |result: &mut RunResult, said: String| {
+            let kept = &mut result.storage.details.sentence;
+            *kept = format!("{said} {kept}");
+        };
+        if result.verdict == Verdict::Pass && !unfair.is_empty() {
+            result.verdict = Verdict::Invalid;
+            let names: Vec<String> = unfair.iter().map(|rule| rule.against_limit()).collect();
+            let names = names.join(", ");
+            prepend(&mut result, format!("Times are brunt's own and not the servers': {names}."));
+        } else if result.verdict == Verdict::Pass && !broken.is_empty() {
             result.verdict = Verdict::Fail;
             let names: Vec<&str> = broken.iter().map(|check| check.name).collect();
-            let kept = &mut result.storage.details.sentence;
-            *kept = format!("Users were not served as planned: {}. {kept}", names.join(", "));
+            let names = names.join(", ");
+            prepend(&mut result, format!("Users were not served as planned: {names}."));
         }
         result.rules.extend(self.checks.0.iter().map(rule));
+        result.rules.extend(fair_test);
         result
     }
 }
 
 fn rule(check: &Check) -> Rule {
-    let id = match check.name {
-        "submitted a minute" => "users-submitted",
-        "delivered a minute" => "users-delivered",
-        "tasks done" => "users-tasks-done",
-        "score" => "users-score",
-        "tasks waiting" => "users-tasks-waiting",
-        _ => "users-queue-growth",
-    };
-    let name = RuleName { id, group: Group::Limits, title: check.name };
+    let name = RuleName { id: check.id, group: Group::Limits, title: check.name };
     let rule = match check.at_least {
         true => Rule::at_least(name, check.unit, check.limit, check.measured),
         false => Rule::at_most(name, check.unit, check.limit, check.measured),

@@ -68,6 +68,9 @@ impl Connection {
             Some(connected) => connected.map_err(|error| Trouble::net(error, &doing))?,
             None => return Err(Trouble::new(TroubleKind::ConnectTimeout, doing)),
         };
+        if setting.acknowledges_at_once.get() {
+            setting.world.net.acknowledge_at_once(socket);
+        }
         let setting = setting.clone();
         let channel = Channel::plain();
         let mut connection = Self { setting, socket, channel, alarm, reading: None };

@@ -4,7 +4,7 @@ mod connection;
 mod imap;
 mod post;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_mail::Folders;
@@ -29,6 +29,8 @@ pub(crate) struct Setting {
     pub(crate) world: World,
     pub(crate) trust: Option<Trust>,
     pub(crate) patience: Patience,
+    /// Whether new connections acknowledge at once what arrives.
+    pub(crate) acknowledges_at_once: Rc<Cell<bool>>,
     /// What ends sessions early; an audit is not ended.
     pub(crate) stop: Option<Stopping>,
     /// What servers say of inboxes, from one look to the next.

@@ -39,6 +39,13 @@ pub(super) struct Memory {
     last: u32,
 }
 
+impl Memory {
+    /// Messages that are known.
+    pub(super) fn messages(&self) -> usize {
+        self.known.len()
+    }
+}
+
 /// The inbox of a user, over a session that has it open.
 pub(super) struct Inbox {
     pub(super) session: ImapSession,
@@ -148,6 +155,16 @@ impl Inbox {
         Ok(new)
     }
 
+    /// Takes in what is there, as if it had been seen on another day: nobody reacts to it.
+    pub(super) async fn remember(mut self) -> Result<(ImapSession, Memory), Trouble> {
+        for (uid, number) in self.marks(1, u32::MAX).await? {
+            self.memory.last = self.memory.last.max(uid);
+            let known = Known { number, flags: Flags::SEEN, is_equal: None };
+            self.memory.known.insert(uid, known);
+        }
+        Ok((self.session, self.memory))
+    }
+
     /// The numbers of our messages with these UIDs.
     async fn marks(&mut self, first: u32, last: u32) -> Result<BTreeMap<u32, u32>, Trouble> {
         let run = self.team.senders.mailing.options().run;
@@ -177,9 +194,12 @@ impl Inbox {
         self.memory.known.keys().nth(at).copied()
     }
 
-    /// Reads a message whole. An empty inbox is looked into.
+    /// Reads a message whole, unless the client has it. An empty inbox is looked into.
     pub(super) async fn read(&mut self, about: Option<u32>, pick: u64) -> Result<(), Trouble> {
+        let is_kept =
+            |uid: &u32| self.client.has_cache() && self.memory.known[uid].is_equal.is_some();
         match self.chosen(about, pick) {
+            Some(uid) if is_kept(&uid) => Ok(()),
             Some(uid) => self.read_whole(uid).await,
             None => self.look().await,
         }

@@ -13,18 +13,27 @@
 //! A task that meets a broken connection is begun anew until it is done, as its user would: how long
 //! that takes counts. A message that is sent anew is a new message.
 //!
+//! Users who never wait take the next task themselves, drawn from their profile, when the one before is
+//! done; mail that they have seen comes first.
+//!
+//! Before the day, mailboxes are filled as the profile says, if that is wanted (`fill`).
+//!
+//! After the day, tasks that waited for TCP's timer are done again without it (`again`).
+//!
 //! Mail that the profile says comes from elsewhere is sent beside the users.
 
+mod again;
+mod fill;
 mod inbox;
 mod user;
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use brunt_mail::Event as Delivery;
 use brunt_units::{Span, Time};
-use brunt_users::{Day, Profile, Schedule, Tally, TaskKind};
+use brunt_users::{Day, Dispatch, Profile, Schedule, Tally, TaskKind, TaskRate, Until};
 use brunt_world::World;
 use brunt_world::random::{Stream, Streams};
 use brunt_world::sync::Event;
@@ -33,7 +42,10 @@ use crate::endpoint::Endpoint;
 use crate::errors::{Trouble, TroubleKind};
 use crate::sending::{KeepError, Senders, Sent};
 use crate::session::{GLANCE, Post};
+use inbox::Memory;
 use user::User;
+
+pub use fill::Filled;
 
 /// Sessions that bring mail from elsewhere.
 const ELSEWHERE: u32 = 4;
@@ -47,6 +59,12 @@ pub struct Users {
     pub profile: Rc<Profile>,
     /// How long days take, and the run.
     pub day: Day,
+    /// When they begin a task.
+    pub dispatch: Dispatch,
+    /// The rule whose failure ends the run.
+    pub until: Option<Until>,
+    /// Messages that are put into each mailbox before the day.
+    pub fill: u32,
     /// Where they read their mail.
     pub mailboxes: Endpoint,
 }
@@ -98,23 +116,26 @@ pub(crate) struct Team {
     desks: Vec<Desk<Waiting>>,
     /// Recipients of mail from elsewhere that waits to be sent.
     elsewhere: Desk<u32>,
-    began: Time,
+    /// What each user knows of its inbox before the day.
+    memories: RefCell<BTreeMap<u32, Memory>>,
+    began: Cell<Time>,
     is_over: Cell<bool>,
 }
 
 impl Team {
     pub(crate) fn new(senders: &Rc<Senders>, users: Users) -> Rc<Self> {
         let world = &senders.setting.world;
-        let (began, (from, to)) = (senders.now(), users.day.steady());
+        let began = senders.now();
         let accounts = senders.accounts.count();
         Rc::new(Self {
             senders: Rc::clone(senders),
             streams: world.random.part("users"),
-            tally: RefCell::new(Tally::new(began + from, began + to)),
+            tally: RefCell::new(Tally::new(began, began)),
             turns: RefCell::new(vec![0; accounts as usize]),
             desks: (0..accounts).map(|_| Desk::new(world)).collect(),
             elsewhere: Desk::new(world),
-            began,
+            memories: RefCell::default(),
+            began: Cell::new(began),
             is_over: Cell::new(false),
             users,
         })
@@ -122,6 +143,9 @@ impl Team {
 
     /// Lets users work until the run ends.
     pub(crate) async fn run(self: &Rc<Self>) -> Result<(Sent, Tally), KeepError> {
+        let (began, (from, to)) = (self.senders.now(), self.users.day.steady());
+        self.began.set(began);
+        *self.tally.borrow_mut() = Tally::new(began + from, began + to);
         let spawner = &self.senders.setting.world.spawner;
         let accounts = self.senders.accounts.count();
         let users: Vec<_> =
@@ -134,15 +158,24 @@ impl Team {
         self.is_over.set(true);
         self.desks.iter().for_each(|desk| desk.changed.notify());
         self.elsewhere.changed.notify();
-        for task in users.into_iter().chain(elsewhere) {
+        let mut done = Vec::new();
+        for user in users {
+            done.push(user.await);
+        }
+        for task in elsewhere {
             task.await;
         }
+        self.tally.borrow_mut().end(self.senders.now());
+        again::again(self, done).await;
         let sent = self.senders.end()?;
         Ok((sent, self.tally.borrow().clone()))
     }
 
     fn goes_on(&self) -> bool {
-        self.senders.goes_on() && self.senders.now() < self.began + self.users.day.run
+        let has_failed = |until: Until| until.has_failed(&self.tally.borrow());
+        self.senders.goes_on()
+            && self.senders.now() < self.began.get() + self.users.day.run
+            && !self.users.until.is_some_and(has_failed)
     }
 
     /// Puts tasks on desks when they are due, and looks at the queues.
@@ -152,11 +185,12 @@ impl Team {
             Schedule::new(&self.users.profile, accounts, self.users.day, self.streams.seed());
         let logons = (0..accounts).map(|user| (schedule.logon(user), user));
         let mut logons = logons.collect::<VecDeque<_>>();
-        let mut sampled = self.began;
-        let mut schedule = schedule.peekable();
+        let mut sampled = self.began.get();
+        let is_open = self.users.dispatch == Dispatch::WhenDue;
+        let mut schedule = schedule.take_while(|_| is_open).peekable();
         while self.goes_on() {
             let now = self.senders.now();
-            let passed = Time::ZERO + now.since(self.began);
+            let passed = Time::ZERO + now.since(self.began.get());
             while let Some((at, user)) = logons.front().copied()
                 && at <= passed
             {
@@ -173,25 +207,46 @@ impl Team {
             }
             let next = schedule.peek().map(|due| due.at).into_iter();
             let next = next.chain(logons.front().map(|(at, _)| *at)).min();
-            let next = next.map_or(now + GLANCE, |at| self.began + at.since(Time::ZERO));
-            let end = self.began + self.users.day.run;
-            self.senders.setting.world.sleep_until(next.min(now + GLANCE).min(end)).await;
+            let next = next.map_or(now + GLANCE, |at| self.began.get() + at.since(Time::ZERO));
+            let end = self.began.get() + self.users.day.run;
+            let glance = (now + GLANCE).min(end);
+            self.senders.setting.world.sleep_until(next.min(glance)).await;
+            if next <= glance {
+                self.tally.borrow_mut().woke(next, self.senders.now());
+            }
         }
     }
 
     fn waiting(&self, kind: TaskKind, at: Time) -> Waiting {
-        let intended = self.began + at.since(Time::ZERO);
+        let intended = self.began.get() + at.since(Time::ZERO);
         Waiting { intended, kind, recipients: None, about: None }
     }
 
     fn put(&self, user: u32, waiting: Waiting) {
-        self.tally.borrow_mut().due(waiting.kind, waiting.intended);
+        if self.users.dispatch == Dispatch::WhenDue {
+            self.tally.borrow_mut().due(waiting.kind, waiting.intended);
+        }
         self.desks[user as usize].put(waiting);
     }
 
-    /// The next task of a user; `None` at the end of the run.
-    async fn take(&self, user: u32) -> Option<Waiting> {
-        self.desks[user as usize].next(&self.is_over).await
+    /// The next task of a user, who `has_begun` with one before; `None` at the end of the run.
+    async fn take(&self, user: u32, has_begun: bool, draw: &mut Stream) -> Option<Waiting> {
+        let desk = &self.desks[user as usize];
+        if self.users.dispatch == Dispatch::WhenDue {
+            return desk.next(&self.is_over).await;
+        }
+        let waiting = match has_begun {
+            false => desk.next(&self.is_over).await,
+            true if !self.goes_on() => None,
+            true => desk.queue.borrow_mut().pop_front().or_else(|| {
+                let TaskRate { kind, recipients, .. } = self.users.profile.draw(draw);
+                Some(Waiting { recipients, ..self.waiting(kind, Time::ZERO) })
+            }),
+        };
+        // It is due when its user has the time.
+        let waiting = waiting.map(|one| Waiting { intended: self.senders.now(), ..one })?;
+        self.tally.borrow_mut().due(waiting.kind, waiting.intended);
+        Some(waiting)
     }
 
     /// `user` sees message `uid`, and will do with it what the profile says.
@@ -203,7 +258,11 @@ impl Team {
                 continue;
             }
             let mean = Span::from_seconds(reaction.after.as_seconds() * share);
-            let intended = self.senders.now() + draw.exponential(mean);
+            let after = match self.users.dispatch {
+                Dispatch::WhenDue => draw.exponential(mean),
+                Dispatch::AtOnce => Span::ZERO,
+            };
+            let intended = self.senders.now() + after;
             let kind = reaction.kind;
             let waiting = Waiting { intended, kind, recipients: None, about: Some(uid) };
             let team = Rc::clone(self);
@@ -251,6 +310,9 @@ impl Team {
         let mut message = brunt_mail::Message::new(&senders.mailing, number);
         let fate = post.deliver(&senders.mailing, (number, to), &mut message, false).await;
         senders.finish((number, to), began, &fate);
+        if fate.events.iter().any(|event| event.is_refusal_for_good()) {
+            self.tally.borrow_mut().refuses_for_good();
+        }
         let accepted = fate.accepted();
         if accepted > 0 {
             self.tally.borrow_mut().accepted(senders.now(), accepted);
@@ -281,7 +343,7 @@ impl Team {
         }
         let gap = Span::from_seconds(self.users.day.length.as_seconds() / per_day);
         let mut draw = self.streams.named("elsewhere");
-        let mut due = self.began;
+        let mut due = self.began.get();
         loop {
             due += draw.exponential(gap);
             while self.senders.now() < due {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use brunt_units::Span;
-use brunt_users::TaskKind;
+use brunt_users::{Dispatch, TaskKind};
 use brunt_world::random::Stream;
 
 use super::inbox::{Inbox, Memory};
@@ -15,6 +15,8 @@ use crate::session::ImapSession;
 
 /// A user waits this long for a server before it gives a task up.
 const GIVES_UP: Span = Span::seconds(60);
+/// Between tasks that ask nothing of servers.
+const MOMENT: Span = Span::millis(1);
 /// How long a user idles at once.
 const IDLES: Span = Span::seconds(2);
 
@@ -31,7 +33,7 @@ impl From<Trouble> for Failed {
 }
 
 pub(super) struct User {
-    team: Rc<Team>,
+    pub(super) team: Rc<Team>,
     number: u32,
     inbox: Option<Inbox>,
     /// What was known of the inbox when its session ended.
@@ -48,24 +50,57 @@ impl User {
             team: Rc::clone(team),
             number,
             inbox: None,
-            memory: Memory::default(),
+            memory: team.memories.borrow_mut().remove(&number).unwrap_or_default(),
             draw: stream("acts"),
             nonces: stream("nonces"),
             backoff: Backoff::new(stream("backoff")),
         }
     }
 
-    pub(super) async fn run(mut self) {
-        while let Some(waiting) = self.team.take(self.number).await {
+    /// Works until the run ends.
+    pub(super) async fn run(mut self) -> Self {
+        let team = Rc::clone(&self.team);
+        let mut has_begun = false;
+        while let Some(waiting) = team.take(self.number, has_begun, &mut self.draw).await {
+            has_begun = true;
             let begun = self.team.senders.now();
             self.team.tally.borrow_mut().begun(waiting.kind, waiting.intended, begun);
             let is_done = self.until_done(&waiting).await;
             let now = self.team.senders.now();
             let mut tally = self.team.tally.borrow_mut();
             tally.ended(waiting.kind, waiting.intended, begun, now, is_done);
+            drop(tally);
+            if now == begun && team.users.dispatch == Dispatch::AtOnce {
+                // It asked nothing of a server. Others are let in.
+                team.senders.setting.world.sleep(MOMENT).await;
+            }
         }
-        if let Some(inbox) = self.inbox {
+        self.take_leave().await;
+        self
+    }
+
+    /// Ends the session; what is known of the inbox stays.
+    pub(super) async fn take_leave(&mut self) {
+        if let Some(inbox) = self.inbox.take() {
+            self.memory = inbox.memory;
             inbox.session.log_out().await;
+        }
+    }
+
+    /// Messages in the inbox, as far as they are known.
+    pub(super) fn messages(&self) -> usize {
+        let memory = self.inbox.as_ref().map_or(&self.memory, |inbox| &inbox.memory);
+        memory.messages()
+    }
+
+    /// Does a task, and not again if it fails.
+    pub(super) async fn once(&mut self, waiting: &Waiting) -> bool {
+        match self.perform(waiting, &mut false).await {
+            Ok(()) => true,
+            Err(failed) => {
+                self.note(failed);
+                false
+            }
         }
     }
 
@@ -81,22 +116,8 @@ impl User {
                 }
                 Err(failed) => failed,
             };
+            let trouble = self.note(failed);
             let setting = &self.team.senders.setting;
-            let trouble = match failed {
-                Failed::Sending(trouble) => trouble,
-                Failed::Mailbox(trouble) => {
-                    let is_refused = trouble.kind == TroubleKind::CommandRefused;
-                    if let Some(inbox) = self.inbox.take_if(|_| !is_refused) {
-                        self.memory = inbox.memory;
-                        let lines = inbox.session.end(trouble.clone()).lines;
-                        let session = format!("user {}", self.number);
-                        let messages = Vec::new();
-                        setting.keep_trouble(Conversation { session, messages, lines });
-                    }
-                    trouble
-                }
-            };
-            setting.note(&trouble);
             let is_over = !self.team.goes_on() || setting.world.clock.now() > begun + GIVES_UP;
             let is_final =
                 matches!(trouble.kind, TroubleKind::CommandRefused | TroubleKind::RefusedForGood);
@@ -108,8 +129,29 @@ impl User {
         }
     }
 
+    /// Notes what failed. A session with trouble is not used any more.
+    fn note(&mut self, failed: Failed) -> Trouble {
+        let setting = &self.team.senders.setting;
+        let trouble = match failed {
+            Failed::Sending(trouble) => trouble,
+            Failed::Mailbox(trouble) => {
+                let is_refused = trouble.kind == TroubleKind::CommandRefused;
+                if let Some(inbox) = self.inbox.take_if(|_| !is_refused) {
+                    self.memory = inbox.memory;
+                    let lines = inbox.session.end(trouble.clone()).lines;
+                    let session = format!("user {}", self.number);
+                    let messages = Vec::new();
+                    setting.keep_trouble(Conversation { session, messages, lines });
+                }
+                trouble
+            }
+        };
+        setting.note(&trouble);
+        trouble
+    }
+
     /// The inbox, which is opened first if it is not open.
-    async fn inbox(&mut self) -> Result<&mut Inbox, Trouble> {
+    pub(super) async fn inbox(&mut self) -> Result<&mut Inbox, Trouble> {
         if self.inbox.is_none() {
             let (setting, endpoint) = (&self.team.senders.setting, &self.team.users.mailboxes);
             let account = self.team.senders.accounts.round(self.number);

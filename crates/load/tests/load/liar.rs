@@ -15,7 +15,7 @@ use brunt_mail::{
 };
 use brunt_testkit::liar::{IMAP, LMTP, Liar, LiarOptions, Lie, SMTP, Told, Which};
 use brunt_units::Span;
-use brunt_users::{Day, Profile};
+use brunt_users::{Day, Dispatch, Profile, Until};
 use brunt_world::random::Streams;
 use brunt_world::{Net, Reply, SocketId, World};
 use brunt_world_virtual::{Cores, Host, LinkOptions, VirtualLink, VirtualOptions, VirtualWorld};
@@ -49,6 +49,9 @@ impl Net for Forwarded {
     fn finish(&self, connection: SocketId) -> Reply<()> {
         self.0.finish(connection)
     }
+    fn acknowledge_at_once(&self, connection: SocketId) -> bool {
+        self.0.acknowledge_at_once(connection)
+    }
     fn close(&self, socket: SocketId) {
         self.0.close(socket);
     }
@@ -68,6 +71,9 @@ pub(crate) struct Play {
     pub(crate) seed: u64,
     /// Users of this profile: how long their day takes, and the run.
     pub(crate) users: Option<(&'static str, Span, Span)>,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) until: Option<Until>,
+    pub(crate) fill: u32,
     pub(crate) messages: u32,
     pub(crate) lies: Vec<(Lie, Which)>,
     pub(crate) kills: u32,
@@ -86,6 +92,9 @@ impl Play {
         Self {
             seed,
             users: None,
+            dispatch: Dispatch::WhenDue,
+            until: None,
+            fill: 0,
             messages: 150,
             lies: Vec::new(),
             kills: 0,
@@ -165,6 +174,9 @@ impl Play {
         let users = self.users.map(|(profile, length, run)| Users {
             profile: Rc::new(Profile::built_in(profile).unwrap()),
             day: Day { length, ramp: Span::seconds(2), run },
+            dispatch: self.dispatch,
+            until: self.until,
+            fill: self.fill,
             mailboxes: Endpoint::new(at(IMAP), Protocol::Imap),
         });
         let queue = Rc::new(Queued(liar.clone()));

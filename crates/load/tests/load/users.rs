@@ -6,7 +6,7 @@ use brunt_load::TroubleKind;
 use brunt_mail::{Outcome, Verdict};
 use brunt_testkit::liar::{Lie, Which};
 use brunt_units::Span;
-use brunt_users::{Profile, TaskKind};
+use brunt_users::{Dispatch, Profile, TaskKind, Until};
 
 use super::liar::Play;
 
@@ -123,4 +123,76 @@ fn mail_from_elsewhere_ends_with_the_run_whatever_waits_still() {
     assert!(took < run + Span::seconds(130), "{took}");
     let silent = finished.errors.get(TroubleKind::NoAnswer).expect("nobody answered");
     assert!(silent.count > 1 && silent.count < 60, "{silent:?}");
+}
+
+#[test]
+fn users_under_stress_never_wait() {
+    let (day, run) = (Span::seconds(60), Span::seconds(4));
+    let relaxed = Play { users: Some(("mmb3", day, run)), ..Play::new(5) };
+    let stressed =
+        Play { users: Some(("mmb3", day, run)), dispatch: Dispatch::AtOnce, ..Play::new(5) };
+    let done = |play: Play| {
+        let (finished, told) = play.start();
+        assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.errors);
+        assert!(told.is_empty());
+        let tally = finished.tally.expect("users worked");
+        let kinds: Vec<TaskKind> = tally.tasks().map(|(kind, _)| kind).collect();
+        // A schedule was kept only where there is one.
+        if tally.late().count() == 0 {
+            let has = |kind| kinds.contains(&kind);
+            assert!(has(TaskKind::Reply) && has(TaskKind::Send), "{kinds:?}");
+            for (kind, task) in tally.tasks() {
+                let waited = task.waiting.max().unwrap_or_default();
+                assert_eq!(waited, Span::ZERO, "{kind}");
+            }
+        }
+        tally.tasks().map(|(_, task)| task.done).sum::<u64>()
+    };
+    let (relaxed, stressed) = (done(relaxed), done(stressed));
+    assert!(stressed > 5 * relaxed, "{stressed} tasks without a break, {relaxed} with");
+}
+
+#[test]
+fn a_rule_that_has_failed_for_good_ends_the_run_in_order() {
+    let run = Span::seconds(600);
+    let play = Play {
+        // More than users can do.
+        users: Some(("mmb3", Span::millis(200), run)),
+        until: Some(Until::TasksWaiting),
+        ..Play::new(6)
+    };
+    let (finished, _) = play.start();
+    let took = finished.sent.until.since(finished.sent.from);
+    assert!(took < Span::seconds(60), "{took}");
+    let tally = finished.tally.expect("users worked");
+    assert!(tally.waiting().1 > 100 && tally.length() <= took);
+    assert_eq!(finished.audited.verdict(), Verdict::Pass, "{:?}", finished.errors);
+    // An honest server refuses nothing, and the run takes its time.
+    let day = Span::seconds(30);
+    let until = Some(Until::RefusedForGood);
+    let play = Play { users: Some(("mmb3", day, day)), until, ..Play::new(6) };
+    let sent = play.start().0.sent;
+    assert!(sent.until.since(sent.from) >= day);
+}
+
+#[test]
+fn mailboxes_are_filled_before_the_day_and_in_no_figure() {
+    let day = Span::seconds(60);
+    let play = Play { users: Some(("mmb3", day, day)), fill: 30, ..Play::new(8) };
+    let (empty, _) = Play { fill: 0, ..Play { users: play.users, ..Play::new(8) } }.start();
+    let (finished, told) = play.start();
+    assert!(told.is_empty());
+    let audited = &finished.audited;
+    assert_eq!(audited.verdict(), Verdict::Pass, "{:?} {:?}", audited.counts, finished.errors);
+    let filled = finished.filled.expect("they were filled");
+    let users = filled.messages.div_euclid(30);
+    assert!(users > 1 && filled.messages == 30 * users, "{filled:?}");
+    assert!(filled.took > Span::ZERO);
+    // Every message of them is accounted for, and users have deleted and moved some.
+    let known = audited.accepted;
+    assert!(known >= u64::from(filled.messages) + finished.sent.accepted, "{known}");
+    // Nobody answers them: as much is sent as from mailboxes that begin empty, give or take chance.
+    let (sent, without) = (finished.sent.messages, empty.sent.messages);
+    assert!(sent < 2 * without, "{sent} after filling, {without} without");
+    assert_eq!(empty.filled, None);
 }

@@ -565,8 +565,7 @@ impl Audit {
         }
         match delivery.state {
             State::Refused if is_there => (Outcome::RefusedButDelivered, copies),
-            // A full mailbox (552, RFC 5321 4.2.2) is a right answer for an account that exists.
-            State::Refused if delivery.code >= 500 && delivery.code != 552 => {
+            State::Refused if crate::ledger::is_for_good(delivery.code) => {
                 (Outcome::RefusedForGood, Detail::Code(delivery.code))
             }
             State::Refused => (Outcome::Refused, Detail::Code(delivery.code)),

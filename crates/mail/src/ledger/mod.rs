@@ -43,6 +43,19 @@ pub enum Event {
     Accepted,
 }
 
+/// Whether this reply refuses an account that exists for good. A full mailbox (552, RFC 5321 4.2.2) is
+/// a right answer.
+pub(crate) fn is_for_good(code: u16) -> bool {
+    code >= 500 && code != 552
+}
+
+impl Event {
+    /// Whether it refuses an account that exists for good.
+    pub fn is_refusal_for_good(self) -> bool {
+        matches!(self, Self::Refused { code } if is_for_good(code))
+    }
+}
+
 /// What is known about the promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {

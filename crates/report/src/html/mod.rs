@@ -29,7 +29,7 @@ pub use compare::{comparison_html, history_html};
 pub use escape::escape;
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};
-pub use sweep::{SweepFigures, SweepOutcome, SweepPage, SweepPoint, sweep_html};
+pub use sweep::{SweepOutcome, SweepPage, SweepPicture, SweepPoint, sweep_html};
 
 use brunt_units::ByteSize;
 use serde::Serialize;

@@ -1,14 +1,12 @@
-//! The page of a sweep: one key of a scenario is varied and the results are drawn.
+//! The page of a sweep: one key is varied and the results are drawn.
 //!
-//! Where every point was also simulated with a path of the link lost, each figure has a picture of
-//! its own with both curves.
+//! Where every point was also simulated with a path of the link lost, each curve is drawn twice.
 
 use serde::Serialize;
 
 use super::page::rendered;
 use crate::pictures::Pictures;
 use crate::plot::{Axis, Curve, Drawn, Limit, Look, Plot};
-use crate::result::Quantity;
 use crate::table::{Cell, Column, Row, Table};
 
 const TEMPLATE: &str = include_str!("sweep.html");
@@ -25,31 +23,31 @@ pub struct SweepPoint {
     pub path_lost: Option<SweepOutcome>,
 }
 
-/// What came of one simulation.
+/// What came of one value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepOutcome {
-    /// The measured figures; `None` when the scenario was refused.
-    pub figures: Option<SweepFigures>,
+    /// What was measured, in the order of the page; nothing when the value was refused.
+    pub figures: Vec<Option<f64>>,
     /// `hold`, or why not.
     pub words: String,
 }
 
-/// Figures measured with one value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SweepFigures {
-    /// Database reads and writes per second.
-    pub io_per_s: f64,
-    /// Mean latency of database reads, in milliseconds.
-    pub read_ms: f64,
-    /// Mean latency of database writes, in milliseconds.
-    pub write_ms: f64,
-    /// Mean latency of log writes, in milliseconds.
-    pub log_ms: f64,
+/// Figures against the values of the key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepPicture {
+    pub title: &'static str,
+    pub unit: &'static str,
+    /// Names of curves, and the places of their figures.
+    pub curves: Vec<(&'static str, usize)>,
+    /// Names of limits, and where they are.
+    pub limits: Vec<(String, f64)>,
 }
 
 /// The content of the page.
 #[derive(Clone, Debug, Default)]
 pub struct SweepPage<'a> {
+    /// What the page is about, in a few words.
+    pub kind: &'a str,
     /// The scenario's name.
     pub name: &'a str,
     /// The key that was varied.
@@ -60,41 +58,55 @@ pub struct SweepPage<'a> {
     pub holds: &'a [(String, f64)],
     /// What was found, in lines.
     pub sentence: &'a str,
-    /// What was simulated.
+    /// What was done for each value.
     pub subtitle: String,
+    /// Titles of the figures.
+    pub figures: &'a [&'a str],
     /// The values of the key.
     pub points: Vec<SweepPoint>,
-    /// Limit for the mean latency of database reads, in milliseconds.
-    pub read_limit_ms: f64,
-    /// Limit for the mean latency of log writes, in milliseconds.
-    pub log_limit_ms: f64,
+    pub pictures: Vec<SweepPicture>,
+    /// What is to be said of the figures.
+    pub note: &'a str,
+    /// What is to be said of where they come from.
+    pub origin: &'a str,
+    /// The files beside the page.
+    pub files: &'a str,
     /// The command that repeats it.
     pub command: String,
-    /// The scenario as written.
+    /// The scenario as written; empty where there is none.
     pub scenario: &'a str,
 }
 
 #[derive(Serialize)]
 struct Shown<'a> {
+    kind: &'a str,
     name: &'a str,
     key: &'a str,
     sentence: Vec<&'a str>,
     subtitle: &'a str,
     pictures: Pictures,
     table: Table,
+    note: &'a str,
+    origin: &'a str,
+    files: &'a str,
     command: &'a str,
     scenario: &'a str,
 }
 
 /// The page as a self-contained file.
 pub fn sweep_html(page: &SweepPage<'_>) -> String {
+    let plots = page.pictures.iter().map(|picture| plot(page, picture)).collect();
     let shown = Shown {
+        kind: page.kind,
         name: page.name,
         key: page.key,
         sentence: page.sentence.lines().map(str::trim).collect(),
         subtitle: &page.subtitle,
-        pictures: Pictures::new(pictures(page), String::new()),
-        table: table(page.key, &page.points).titled("Results"),
+        pictures: Pictures::new(plots, String::new()),
+        table: table(page).titled("Results"),
+        note: page.note,
+        origin: page.origin,
+        files: page.files,
         command: &page.command,
         scenario: page.scenario,
     };
@@ -102,42 +114,47 @@ pub fn sweep_html(page: &SweepPage<'_>) -> String {
     rendered(TEMPLATE, &title, &title, &shown)
 }
 
-/// A figure of a simulation.
-type Pick = fn(&SweepFigures) -> f64;
-
-/// Which simulation of a point a curve is of.
+/// Which outcome of a point a curve is of.
 type Which = fn(&SweepPoint) -> Option<&SweepOutcome>;
 
 const ALL_PATHS: Which = |point| Some(&point.came);
 const PATH_LOST: Which = |point| point.path_lost.as_ref();
 
-fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, pick: Pick) -> Curve {
+fn has_path_lost(page: &SweepPage<'_>) -> bool {
+    page.points.iter().any(|point| point.path_lost.is_some())
+}
+
+fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, figure: usize) -> Curve {
     let points = page.points.iter().filter_map(|point| {
-        let figures = which(point)?.figures.as_ref()?;
-        Some((point.at, pick(figures)))
+        let figure = which(point)?.figures.get(figure).copied()??;
+        Some((point.at, figure))
     });
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Curve { name, points, drawn: Drawn::Line }
 }
 
-fn limit(what: &str, at: f64) -> Limit {
-    Limit::level(format!("mean {what} limit {} ms", Quantity::new(at, "")), at)
+fn curves(page: &SweepPage<'_>, picture: &SweepPicture) -> Vec<Curve> {
+    match picture.curves.as_slice() {
+        [(_, figure)] if has_path_lost(page) => vec![
+            curve(page, "all paths", ALL_PATHS, *figure),
+            curve(page, "one path lost", PATH_LOST, *figure),
+        ],
+        [(name, figure)] if picture.limits.is_empty() => {
+            vec![Curve { drawn: Drawn::Area, ..curve(page, name, ALL_PATHS, *figure) }]
+        }
+        all => all.iter().map(|(name, figure)| curve(page, name, ALL_PATHS, *figure)).collect(),
+    }
 }
 
-fn plot(
-    page: &SweepPage<'_>,
-    title: &'static str,
-    curves: Vec<Curve>,
-    limits: Vec<Limit>,
-    unit: &str,
-) -> Plot {
+fn plot(page: &SweepPage<'_>, picture: &SweepPicture) -> Plot {
+    let curves = curves(page, picture);
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let top = points().map(|(_, y)| *y);
-    let top = top.chain(limits.iter().map(|limit| limit.at));
+    let top = points().map(|(_, y)| *y).chain(picture.limits.iter().map(|(_, at)| *at));
     let top = top.fold(0.0, f64::max);
     let x = Axis::at(points().map(|(x, _)| *x), page.axis);
-    let y = Axis::from_zero(top, unit);
+    let y = Axis::from_zero(top, picture.unit);
+    let limits = picture.limits.iter().map(|(name, at)| Limit::level(name.clone(), *at));
     let holds = page.holds.iter().map(|(name, at)| Limit {
         name: name.clone(),
         at: *at,
@@ -145,56 +162,23 @@ fn plot(
         look: Look::Limit,
     });
     Plot {
-        limits: limits.into_iter().chain(holds).collect(),
+        limits: limits.chain(holds).collect(),
         is_dotted: true,
-        ..Plot::new(title, x, y, curves)
+        ..Plot::new(picture.title, x, y, curves)
     }
 }
 
-fn pictures(page: &SweepPage<'_>) -> Vec<Plot> {
-    let (read, log) = (limit("read", page.read_limit_ms), limit("log", page.log_limit_ms));
-    let io: Pick = |figures| figures.io_per_s;
-    let read_ms: Pick = |figures| figures.read_ms;
-    let write_ms: Pick = |figures| figures.write_ms;
-    let log_ms: Pick = |figures| figures.log_ms;
-    let ms = "milliseconds";
-    if page.points.iter().any(|point| point.path_lost.is_some()) {
-        let both = |title, pick, limits, unit| {
-            let curves = vec![
-                curve(page, "all paths", ALL_PATHS, pick),
-                curve(page, "one path lost", PATH_LOST, pick),
-            ];
-            plot(page, title, curves, limits, unit)
-        };
-        return vec![
-            both("Log write latency, mean", log_ms, vec![log], ms),
-            both("Database read latency, mean", read_ms, vec![read], ms),
-            both("Database write latency, mean", write_ms, Vec::new(), ms),
-            both("Throughput", io, Vec::new(), "I/Os per second"),
-        ];
-    }
-    let rates = Curve { drawn: Drawn::Area, ..curve(page, "database I/O", ALL_PATHS, io) };
-    let latencies = vec![
-        curve(page, "database read", ALL_PATHS, read_ms),
-        curve(page, "database write", ALL_PATHS, write_ms),
-        curve(page, "log write", ALL_PATHS, log_ms),
-    ];
-    vec![
-        plot(page, "I/Os per second", vec![rates], Vec::new(), "I/Os per second"),
-        plot(page, "Latency, mean", latencies, vec![read, log], ms),
-    ]
-}
-
-fn table(key: &str, points: &[SweepPoint]) -> Table {
-    let figures = [key, "I/Os per second", "Read (ms)", "Write (ms)", "Log write (ms)"];
-    let columns = figures.map(Column::numbers).into_iter();
-    let rows = points.iter().flat_map(|point| {
-        let lost = point.path_lost.iter().map(|lost| row(point, lost));
-        std::iter::once(row(point, &point.came)).chain(lost)
+fn table(page: &SweepPage<'_>) -> Table {
+    let titles = std::iter::once(&page.key).chain(page.figures);
+    let columns = titles.map(|title| Column::numbers(*title)).chain([Column::words("Rules")]);
+    let columns: Vec<Column> = columns.collect();
+    let rows = page.points.iter().flat_map(|point| {
+        let lost = point.path_lost.iter().map(|lost| row(page, point, lost));
+        std::iter::once(row(page, point, &point.came)).chain(lost)
     });
-    let mut table = Table::new(columns.chain([Column::words("Rules")]), rows);
-    if points.iter().any(|point| point.path_lost.is_some()) {
-        let paths = points.iter().flat_map(|point| {
+    let mut table = Table::new(columns, rows);
+    if has_path_lost(page) {
+        let paths = page.points.iter().flat_map(|point| {
             let lost = point.path_lost.iter().map(|_| Cell::from("one lost"));
             std::iter::once(Cell::from("all")).chain(lost)
         });
@@ -203,16 +187,11 @@ fn table(key: &str, points: &[SweepPoint]) -> Table {
     table
 }
 
-fn row(point: &SweepPoint, came: &SweepOutcome) -> Row {
-    let figure = |of: Pick| Cell::from(came.figures.as_ref().map(of));
-    Row::new([
-        point.value.as_str().into(),
-        figure(|figures| figures.io_per_s),
-        figure(|figures| figures.read_ms),
-        figure(|figures| figures.write_ms),
-        figure(|figures| figures.log_ms),
-        came.words.as_str().into(),
-    ])
+fn row(page: &SweepPage<'_>, point: &SweepPoint, came: &SweepOutcome) -> Row {
+    let figures =
+        (0..page.figures.len()).map(|at| Cell::from(came.figures.get(at).copied().flatten()));
+    let value = std::iter::once(Cell::from(point.value.as_str()));
+    Row::new(value.chain(figures).chain([Cell::from(came.words.as_str())]))
 }
 
 #[cfg(test)]
@@ -221,26 +200,37 @@ mod tests {
 
     fn came(at: f64, slower: f64) -> SweepOutcome {
         SweepOutcome {
-            figures: (at < 3.0).then_some(SweepFigures {
-                io_per_s: 100.0 * at,
-                read_ms: at,
-                write_ms: 1.0,
-                log_ms: 0.5 + slower,
-            }),
+            figures: match at < 3.0 {
+                true => vec![Some(100.0 * at), Some(at), Some(1.0), Some(0.5 + slower)],
+                false => Vec::new(),
+            },
             words: "no <room>".to_owned(),
         }
     }
 
-    fn page(points: Vec<SweepPoint>, holds: &[(String, f64)]) -> String {
+    fn picture(title: &'static str, curves: &[usize], limits: &[(&str, f64)]) -> SweepPicture {
+        SweepPicture {
+            title,
+            unit: "milliseconds",
+            curves: curves.iter().map(|at| (["io", "read", "write", "log"][*at], *at)).collect(),
+            limits: limits.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect(),
+        }
+    }
+
+    fn page(
+        points: Vec<SweepPoint>,
+        pictures: Vec<SweepPicture>,
+        holds: &[(String, f64)],
+    ) -> String {
         sweep_html(&SweepPage {
             name: "a & b",
             key: "test.sessions",
             axis: "test.sessions",
             sentence: "2 pass\n  1 ms",
+            figures: &["I/O", "Read (ms)", "Write (ms)", "Log (ms)"],
             points,
+            pictures,
             holds,
-            read_limit_ms: 20.0,
-            log_limit_ms: 10.0,
             command: "brunt simulate <a>".to_owned(),
             scenario: "name = \"<b>\"",
             ..SweepPage::default()
@@ -255,7 +245,10 @@ mod tests {
             came: came(at, 0.0),
             path_lost: None,
         };
-        let page = page([1.0, 2.0, 3.0].map(point).to_vec(), &[]);
+        let (read, log) = (("read limit 20 ms", 20.0), ("log limit 10 ms", 10.0));
+        let pictures =
+            vec![picture("I/O", &[0], &[]), picture("Latency, mean", &[1, 2, 3], &[read, log])];
+        let page = page([1.0, 2.0, 3.0].map(point).to_vec(), pictures, &[]);
         assert_eq!(page.matches("role=\"img\"").count(), 2);
         assert_eq!(page.matches("<line class=\"limit\"").count(), 2);
         assert_eq!(page.matches("<tr>").count(), 4);
@@ -283,7 +276,13 @@ mod tests {
             path_lost: Some(came(at, 2.0)),
         };
         let holds = [("limits hold to 1 ms".to_owned(), 1.0)];
-        let page = page([1.0, 2.0].map(point).to_vec(), &holds);
+        let pictures = vec![
+            picture("Log", &[3], &[("log limit 10 ms", 10.0)]),
+            picture("Read", &[1], &[("read limit 20 ms", 20.0)]),
+            picture("Write", &[2], &[]),
+            picture("I/O", &[0], &[]),
+        ];
+        let page = page([1.0, 2.0].map(point).to_vec(), pictures, &holds);
         assert_eq!(page.matches("role=\"img\"").count(), 4);
         // One limit each of log and reads, and in every picture how far they hold.
         assert_eq!(page.matches("<line class=\"limit\"").count(), 6);

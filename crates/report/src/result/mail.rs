@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backend, Details, Limits, Machine, MailWork, Origin, Rule, RunResult, SCHEMA, Server,
-    ServerDetails, Setup, Storage, Tested, Times, Verdict, World,
+    Backend, Details, Limits, Machine, MailUsage, MailWork, Origin, Rule, RunResult, SCHEMA,
+    Server, ServerDetails, Setup, Storage, Tested, Times, Verdict, World,
 };
 
 /// The results of a test of mail servers.
@@ -35,6 +35,9 @@ pub struct Mail {
     pub told: Option<MailLatency>,
     /// What users did; null when mail was only sent.
     pub work: Option<MailWork>,
+    /// What servers, storage and brunt used; null when it was not looked at.
+    #[serde(default)]
+    pub usage: Option<MailUsage>,
     /// Deliveries by what became of them.
     pub ledger: MailLedger,
     /// Deliveries that are not as promised: of each outcome the first ones.

@@ -35,6 +35,7 @@ mod interval;
 mod io;
 mod kind;
 mod mail;
+mod mail_usage;
 mod mail_work;
 mod mib;
 mod model;
@@ -76,7 +77,8 @@ pub use mail::{
     Mail, MailControl, MailErrors, MailFault, MailFinding, MailLatency, MailLedger, MailQueue,
     MailRun, MailServer, MailStanding,
 };
-pub use mail_work::{DELAYED_ACK, MailTask, MailWork};
+pub use mail_usage::{MailServerUsage, MailSlowest, MailStorage, MailUsage};
+pub use mail_work::{DELAYED_ACK, DELAYED_ACK_TIMES, DelayedAck, MailTask, MailWork};
 pub use mib::{Mib, MibPerS};
 pub use model::{
     ArrayEvent, ArrayNumbers, AskedNumbers, CacheNumbers, DriveNumbers, GroupNumbers, LunNumbers,

@@ -52,6 +52,12 @@ keys! {
     day: Option<Span> = None, Maybe(time(read_day, "time")), "`\"2min\"`", |mail| mail.day = mail.profile.is_some().then_some(DAY);
     /// How long users of a profile work.
     duration: Option<Span> = None, Maybe(time(read_day, "time")), "a day", |mail| mail.duration = mail.day;
+    /// Whether mailboxes are filled before the day, as the profile says.
+    fill: bool = false, SWITCH, "`false`: they begin empty";
+    /// Whether each user begins the next task when the last one is done, however many that makes.
+    stress: bool = false, SWITCH, "`false`";
+    /// The rule whose failure ends the run; no other can fail for good before the end.
+    until: Option<Placed<MailUntil>> = None, Maybe(At(Word(&UNTIL))), "the run takes its time";
     /// Longest time from the acceptance of a message until it is there; later is a failure.
     limit: Option<Span> = None, Maybe(SOME_TIME), "none is judged";
     /// The seed of messages and schedules; equal seeds send equal messages.
@@ -78,6 +84,8 @@ static STORES: [(&str, MailStore); 3] =
     [("sdbox", MailStore::Sdbox), ("maildir", MailStore::Maildir), ("mdbox", MailStore::Mdbox)];
 static SYNCS: [(&str, MailSync); 3] =
     [("optimized", MailSync::Optimized), ("always", MailSync::Always), ("never", MailSync::Never)];
+static UNTIL: [(&str, MailUntil); 2] =
+    [("users-tasks-waiting", MailUntil::TasksWaiting), ("mail-refused", MailUntil::Refused)];
 const DAY: Span = Span::seconds(120);
 /// The shortest day: a second has no room for one.
 const DAY_MIN: Span = Span::seconds(10);
@@ -118,6 +126,15 @@ pub enum MailSync {
     Always,
     /// Never.
     Never,
+}
+
+/// Rules that can fail for good while users work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailUntil {
+    /// More tasks wait at once than LoadSim allows.
+    TasksWaiting,
+    /// A server refuses a message for good, for an account that exists.
+    Refused,
 }
 
 /// A test of mail servers, with every default filled in.
@@ -189,9 +206,29 @@ impl MailTest {
             let hint = "keep `profile` or `deliveries`";
             refuse("deliveries", "users send what their profile says", hint);
         }
-        for key in ["day", "duration"] {
-            if self.profile.is_none() && section.written(key) {
+        let asked = [
+            ("day", section.written("day")),
+            ("duration", section.written("duration")),
+            ("fill", self.fill),
+            ("stress", self.stress),
+            ("until", self.until.is_some()),
+        ];
+        for (key, is_asked) in asked {
+            if self.profile.is_none() && is_asked {
                 refuse(key, "is for users with a profile", "for example: profile = \"mmb3\"");
+            }
+        }
+        if self.until.as_ref().is_some_and(|until| until.value == MailUntil::TasksWaiting) {
+            let kills = self.kill.as_ref().map_or(!has_target, |kill| kill.value);
+            if self.stress {
+                refuse(
+                    "until",
+                    "is about tasks that wait, and under stress none does",
+                    "leave it out",
+                );
+            } else if kills {
+                let what = "is not judged where servers are killed";
+                refuse("until", what, "kill = false (--no-kill)");
             }
         }
         if self.server.as_ref().is_some_and(|server| server.value == MailServer::Cyrus) {
@@ -269,7 +306,7 @@ mod tests {
         assert!(test.kills());
         assert_eq!(read(&test.to_toml()).unwrap(), test);
         let all = "[mail]\nusers = 7\nprofile = \"own.toml\"\nday = \"30s\"\nduration = \"1min\"\nlimit = \"5s\"\n\
-                   seed = 9\nserver = \"exim\"\nstore = \"mdbox\"\nmail_fsync = \"never\"\nkill = false\n";
+                   until = \"mail-refused\"\nstress = true\nfill = true\nseed = 9\nserver = \"exim\"\nstore = \"mdbox\"\nmail_fsync = \"never\"\nkill = false\n";
         let test = read(all).unwrap();
         assert_eq!(test.mail.profile.as_deref(), Some("/srv/own.toml"));
         assert_eq!((test.mail.deliveries, test.kills()), (None, false));
@@ -308,6 +345,11 @@ mod tests {
         refused("[mail]\nprofile = \"mmb3\"\nday = \"2s\"\n", "is not between 10.0 s and 30 days");
         refused("[mail]\nprofile = \"mmb3\"\ndeliveries = 3\n", "what their profile says");
         refused("[mail]\nserver = \"cyrus\"\nstore = \"mdbox\"\n", "is for Dovecot");
+        refused("[mail]\nstress = true\n", "is for users with a profile");
+        let until = "[mail]\nprofile = \"mmb3\"\nuntil = \"users-tasks-waiting\"\n";
+        refused(until, "is not judged where servers are killed");
+        refused(&format!("{until}stress = true\n"), "under stress none does");
+        assert!(read(&format!("{until}kill = false\n")).is_ok());
         refused("[mail]\nuser = 4\n", "did you mean `users`?");
         refused(&format!("[mail]\nserver = \"exim\"\n{TARGET}"), "[target] has others");
         refused(&format!("[mail]\nkill = true\n{TARGET}"), "kills only servers that it has");

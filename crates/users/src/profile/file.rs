@@ -31,6 +31,7 @@ struct File {
     delivered_per_day: Option<Stated<f64>>,
     from_elsewhere_per_day: Option<Stated<f64>>,
     score_limit: Option<Stated<String>>,
+    mailbox_messages: Option<Stated<u32>>,
     #[serde(default, rename = "task")]
     tasks: Vec<Task>,
     #[serde(default, rename = "reaction")]
@@ -149,7 +150,11 @@ impl Figures<'_> {
         let score_limit = file.score_limit.as_ref();
         let score_limit =
             score_limit.map(|limit| self.parsed::<Span>("score_limit", limit)).transpose()?;
+        let mailbox = file.mailbox_messages.as_ref();
+        let what = "messages in a mailbox before the day";
+        let mailbox = mailbox.map(|mailbox| self.count(what, mailbox, 1, 100_000));
         let profile = Profile {
+            mailbox_messages: mailbox.transpose()?,
             name: name.to_owned(),
             title: file.title.clone(),
             about: file.about.clone(),

@@ -21,6 +21,7 @@ mod tests;
 
 use brunt_units::{ByteSize, Span};
 use brunt_workload::profile::Certainty;
+use brunt_world::random::Stream;
 
 use crate::{Client, TaskKind};
 pub use file::ProfileError;
@@ -47,6 +48,8 @@ pub struct Profile {
     pub delivered_per_day: Option<f64>,
     /// Deliveries a day to each user that come from elsewhere.
     pub from_elsewhere_per_day: f64,
+    /// Messages in a mailbox before the day begins, where that is known.
+    pub mailbox_messages: Option<u32>,
     /// What the score must stay below.
     pub score_limit: Option<Span>,
     rows: Vec<Row>,
@@ -146,6 +149,26 @@ impl Profile {
     pub fn deliveries_per_day(&self) -> Option<f64> {
         let submitted = self.submissions_per_day()?;
         Some(submitted * self.recipients.mean + self.from_elsewhere_per_day)
+    }
+
+    /// A task, drawn as often as the profile has it. A user without tasks looks for mail.
+    pub fn draw(&self, draw: &mut Stream) -> TaskRate {
+        let mut place = draw.unit() * self.tasks_per_day();
+        let drawn = self.tasks.iter().find(|task| {
+            place -= task.per_day;
+            place < 0.0
+        });
+        let looks = TaskRate { kind: TaskKind::CheckInbox, per_day: 0.0, recipients: None };
+        drawn.copied().unwrap_or(looks)
+    }
+
+    /// Bytes of a message on average, without its headers.
+    pub fn message_bytes(&self) -> f64 {
+        let weight: f64 = self.messages.iter().map(|class| class.weight).sum();
+        let classes = self.messages.iter();
+        let sizes =
+            classes.map(|class| class.weight * (class.text.get() + class.attachment.get()) as f64);
+        sizes.sum::<f64>() / weight
     }
 
     /// Tasks of a user a day, without reactions.

@@ -33,6 +33,18 @@ fn published_rates_come_out() {
     assert!((james.tasks_per_day() - 360.0).abs() < 1e-9);
 }
 
+#[test]
+fn mailboxes_hold_what_was_published() {
+    let of = |name: &str| Profile::built_in(name).unwrap().mailbox_messages;
+    assert_eq!(of("domino-n8mail"), Some(3_000));
+    let loadsim = ["loadsim-light", "loadsim-medium", "loadsim-heavy"].map(of);
+    assert_eq!(loadsim, [Some(1), Some(4), Some(9)]);
+    assert_eq!(of("james-platform"), None);
+    let mmb3 = Profile::built_in("mmb3").unwrap();
+    let bytes = f64::from(mmb3.mailbox_messages.unwrap()) * mmb3.message_bytes();
+    assert!((bytes / 100e6 - 1.0).abs() < 0.05, "{bytes}");
+}
+
 const SMALL: &str = r#"
 title = "small"
 about = "one task"

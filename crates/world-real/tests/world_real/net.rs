@@ -1,9 +1,11 @@
 //! Sockets on every backend: the suite of all networks, over loopback.
 
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::skipped::skipped;
 use brunt_conformance as conformance;
+use brunt_units::Span;
 use brunt_world_real::{Choice, Kind, Options, RealWorld, StartError};
 
 /// `None` where the backend is refused.
@@ -105,5 +107,52 @@ fn more_connections_wait_than_a_ring_has_places() {
                 net.close(socket);
             }
         });
+    }
+}
+
+/// A server that sends each answer in two parts: the second waits until the first is acknowledged
+/// (Nagle's rule), and a client that has nothing to send acknowledges after 40 ms.
+fn answers_in_two_parts(rounds: usize) -> SocketAddr {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        for _ in 0..rounds {
+            peer.read_exact(&mut [0]).unwrap();
+            peer.write_all(b"1").unwrap();
+            peer.write_all(b"2").unwrap();
+        }
+    });
+    at
+}
+
+#[test]
+fn what_is_acknowledged_at_once_waits_for_no_timer() {
+    const ROUNDS: usize = 41;
+    for kind in [Kind::Registered, Kind::Threads] {
+        let Some(mut real) = world(kind) else {
+            continue;
+        };
+        let at = answers_in_two_parts(ROUNDS);
+        let (net, clock) = (real.world.net.clone(), real.world.clock.clone());
+        let mut took = real.executor.block_on(async move {
+            let connection = net.connect(at).await.unwrap();
+            assert!(net.acknowledge_at_once(connection));
+            let mut took = Vec::new();
+            for _ in 0..ROUNDS {
+                let began = clock.now();
+                net.write(connection, b"?".to_vec()).await.unwrap();
+                let mut got = Vec::new();
+                while got.len() < 2 {
+                    got.extend(net.read(connection, 16).await.unwrap());
+                }
+                took.push(clock.now().since(began));
+            }
+            net.close(connection);
+            assert!(!net.acknowledge_at_once(connection), "it is closed");
+            took
+        });
+        took.sort_unstable();
+        assert!(took[ROUNDS >> 1] < Span::millis(35), "{kind}: {took:?}");
     }
 }

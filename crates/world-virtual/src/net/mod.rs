@@ -119,6 +119,10 @@ impl Net for HostNet {
         self.ask(|sockets, answering| answering.give(sockets.finish(self.address, connection)))
     }
 
+    fn acknowledge_at_once(&self, _: SocketId) -> bool {
+        false
+    }
+
     fn close(&self, socket: SocketId) {
         let mut sockets = self.network.sockets.borrow_mut();
         if self.is_alive(&sockets) {

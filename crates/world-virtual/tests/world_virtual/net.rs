@@ -325,6 +325,10 @@ impl Net for Wrong {
         self.inner.finish(connection)
     }
 
+    fn acknowledge_at_once(&self, connection: SocketId) -> bool {
+        self.inner.acknowledge_at_once(connection)
+    }
+
     fn close(&self, socket: SocketId) {
         if self.closes {
             self.inner.close(socket);

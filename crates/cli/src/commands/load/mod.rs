@@ -13,6 +13,7 @@ mod foreign;
 mod page;
 mod profiles;
 mod scenario;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -21,6 +22,7 @@ use brunt_host::load::{LoadError, LoadListener, LoadOptions, audit, run as run_l
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
 use brunt_run::Stop;
+use brunt_scenario::Refusal;
 use brunt_units::Span;
 use clap::{Args, ValueEnum};
 
@@ -46,6 +48,7 @@ Examples:
   brunt load --deliveries 100000 --json | jq .mail.ledger
   brunt load --profile mmb3 --day 2min --no-kill   users at work: are they served in time?
   brunt load --profile mmb3 --explain              what these users do, and where each figure is from
+  brunt load --profile mmb3 --sweep users=50..2000/5   how many users are served in time?
   brunt load mail.toml                         what the scenario says; flags win
   brunt load --audit runs/2026-11-27-041500-load   look at the mailboxes of that run again
   brunt load mine.toml --allow-target mail.example.org    servers of your own: docs/mail.md
@@ -91,6 +94,22 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
 
+    /// With --profile: fill mailboxes first, as the profile says
+    #[arg(long)]
+    pub fill: bool,
+
+    /// With --profile: each user begins the next task when the last one is done, however many that makes
+    #[arg(long)]
+    pub stress: bool,
+
+    /// With --profile: end as soon as this rule has failed; no other can fail for good before the end
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub until: Option<UntilRule>,
+
+    /// With --profile: try several numbers of users, until they are not served: users=50..2000/5
+    #[arg(long, value_name = "users=VALUES", conflicts_with_all = ["users", "stress", "audit", "clean"])]
+    pub sweep: Option<String>,
+
     /// Longest time from the acceptance of a message until it is there; later is a failure
     #[arg(long, value_name = "TIME")]
     pub limit: Option<String>,
@@ -115,7 +134,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "power_cut", "check"]
+        conflicts_with_all = ["scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "fill", "stress", "until", "limit", "seed", "set", "no_kill", "power_cut", "check"]
     )]
     pub audit: Option<PathBuf>,
 
@@ -123,7 +142,7 @@ pub struct LoadArgs {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = ["audit", "scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "limit", "seed", "set", "no_kill", "power_cut", "check", "json"]
+        conflicts_with_all = ["audit", "scenario", "server", "store", "mail_fsync", "users", "deliveries", "profile", "day", "duration", "fill", "stress", "until", "limit", "seed", "set", "no_kill", "power_cut", "check", "json"]
     )]
     pub clean: Option<PathBuf>,
 
@@ -191,6 +210,15 @@ pub enum Fsync {
     Never,
 }
 
+/// Rules that can fail for good while users work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UntilRule {
+    /// More tasks wait at once than LoadSim allows; judged with --no-kill
+    UsersTasksWaiting,
+    /// A server refuses a message for good, for an account that exists
+    MailRefused,
+}
+
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadCommandError {
@@ -203,6 +231,22 @@ pub enum LoadCommandError {
     /// A flag for servers of the user's own, and there are none.
     #[error("{0} is for servers of your own\n  a scenario with [target] names them: docs/mail.md")]
     NoTarget(&'static str),
+    /// Each number of users needs mailboxes that are empty.
+    #[error("--sweep starts servers for each number of users, and [target] has others")]
+    SweptTarget,
+    /// No sweep.
+    #[error(transparent)]
+    Sweep(#[from] Refusal),
+    /// A profile without mailboxes.
+    #[error(
+        "--fill: the profile {0} does not say how many messages are in a mailbox\n  in a profile of your own: mailbox_messages = {{ value = 1000, certainty = \"assumed\" }}"
+    )]
+    NoMailbox(String),
+    /// Nobody works.
+    #[error(
+        "--sweep needs users with a profile\n  for example: --profile mmb3 --sweep users=50..2000/5"
+    )]
+    NobodyWorks,
     /// Nothing is to be explained.
     #[error("there is no profile to explain\n  for example: --profile mmb3 --explain")]
     NoProfile,
@@ -223,19 +267,20 @@ pub enum LoadCommandError {
 /// [`LoadCommandError`] when there is no result.
 pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     if args.explain {
-        let profile = args.scenario()?.mail.profile.ok_or(LoadCommandError::NoProfile)?;
+        let profile = args.scenario(&[])?.mail.profile.ok_or(LoadCommandError::NoProfile)?;
         output.show(&profiles::explained(&profiles::read(&profile)?));
         return Ok(Exit::Passed);
     }
-    match (&args.audit, &args.clean) {
-        (Some(folder), _) => again(args, folder, output),
-        (None, Some(folder)) => foreign::remove(args, folder, output),
-        (None, None) => test(args, output),
+    match (&args.audit, &args.clean, &args.sweep) {
+        (Some(folder), ..) => again(args, folder, output),
+        (None, Some(folder), _) => foreign::remove(args, folder, output),
+        (None, None, Some(sweep)) => sweep::run(args, sweep, output),
+        (None, None, None) => test(args, output),
     }
 }
 
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
-    let scenario = args.scenario()?;
+    let scenario = args.scenario(&[])?;
     let servers = match foreign::find(args, &scenario)? {
         Some(foreign) => Servers::Foreign(foreign, foreign::options(&scenario)?),
         None => {
@@ -330,6 +375,8 @@ fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, o
 /// Tells what happens.
 struct Screen {
     output: Output,
+    /// What the progress is of; steps of a part are not told.
+    part: Option<String>,
     began: Timestamp,
     progress: std::cell::RefCell<Option<Progress>>,
     events: std::cell::RefCell<Vec<Event>>,
@@ -339,10 +386,15 @@ impl Screen {
     fn new(output: &Output) -> Self {
         Self {
             output: output.clone(),
+            part: None,
             began: now(),
             progress: None.into(),
             events: Vec::new().into(),
         }
+    }
+
+    fn of_part(output: &Output, part: String) -> Self {
+        Self { part: Some(part), ..Self::new(output) }
     }
 
     fn end(&self) {
@@ -361,13 +413,16 @@ impl LoadListener for Screen {
         self.end();
         let at = now();
         let since = Span::seconds(at.unix_seconds.saturating_sub(self.began.unix_seconds));
-        self.output.talk(&format!("{:14}{what}", since.to_string()));
+        if self.part.is_none() {
+            self.output.talk(&format!("{:14}{what}", since.to_string()));
+        }
         self.events.borrow_mut().push(Event { at, text: what.to_owned() });
     }
 
     fn progress(&self, share: f64, accepted: u64) {
         let mut progress = self.progress.borrow_mut();
-        let progress = progress.get_or_insert_with(|| self.output.progress("send"));
+        let progress = progress
+            .get_or_insert_with(|| self.output.progress(self.part.as_deref().unwrap_or("send")));
         progress.show(share, || format!("{} deliveries accepted", grouped(accepted)));
     }
 }

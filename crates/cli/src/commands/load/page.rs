@@ -7,6 +7,7 @@ use brunt_host::load::{Incident, LoadOptions, kill_each, planned};
 use brunt_report::result::{Mail, MailStanding, MailWork, Outcome, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 use brunt_servers::{Relay, Store};
+use brunt_users::Dispatch;
 
 use crate::closing::{failure, rules, verdict_again};
 use crate::output::{Output, Tone};
@@ -48,10 +49,13 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
     let what = match &options.work {
         None => format!("{} deliveries", grouped(options.deliveries)),
         Some(work) => {
-            format!(
-                "profile {}, a day of {} for {}",
-                work.profile.name, work.day.length, work.day.run
-            )
+            let (name, day) = (&work.profile.name, work.day);
+            match work.dispatch {
+                Dispatch::WhenDue => {
+                    format!("profile {name}, a day of {} for {}", day.length, day.run)
+                }
+                Dispatch::AtOnce => format!("profile {name}, without a break for {}", day.run),
+            }
         }
     };
     let mut lines = vec![
@@ -61,6 +65,17 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         format!("{:14}{events}", "events"),
         format!("{:14}{}", "seed", options.seed),
     ];
+    if let Some(work) = &options.work {
+        let known = work.profile.mailbox_messages;
+        let known = known.map_or(String::new(), |messages| {
+            format!("; the profile has {} in each (--fill)", counted(messages.into(), "message"))
+        });
+        let mailboxes = match work.fill {
+            0 => format!("begin empty{known}"),
+            messages => format!("filled first: {} in each", counted(messages.into(), "message")),
+        };
+        lines.insert(3, format!("{:14}{mailboxes}", "mailboxes"));
+    }
     lines.extend(left_out.map(|why| format!("{:14}{}", "left out", one_line(why))));
     lines.extend(options.limit.map(|limit| format!("{:14}{limit}", "limit")));
     format!("{}\n", lines.join("\n"))
@@ -166,46 +181,74 @@ fn findings(mail: &Mail) -> String {
 fn work(work: &MailWork) -> String {
     let ms = |latency: Option<f64>| latency.map_or("-".to_owned(), decimals);
     let rows = work.tasks.iter().map(|task| {
+        let times = if work.is_stress { &task.service } else { &task.response };
         Row::new([
             task.task.clone(),
             grouped(task.planned),
             grouped(task.done),
-            ms(task.response.as_ref().map(|one| one.p50_ms)),
-            ms(task.response.as_ref().map(|one| one.p95_ms)),
-            ms(task.response.as_ref().map(|one| one.max_ms)),
+            ms(times.as_ref().map(|one| one.p50_ms)),
+            ms(times.as_ref().map(|one| one.p95_ms)),
+            ms(times.as_ref().map(|one| one.max_ms)),
         ])
     });
     let columns = [
         Column::words("task"),
-        Column::numbers("planned"),
+        Column::numbers(if work.is_stress { "begun" } else { "planned" }),
         Column::numbers("done"),
         Column::numbers("p50 ms"),
         Column::numbers("p95 ms"),
         Column::numbers("longest"),
     ];
+    let mut lines = vec![Table::new(columns, rows).to_text().trim_end().to_owned(), score(work)];
+    lines.extend(filled(work));
+    lines.extend(work.session.as_ref().map(|one| {
+        let [p50, p95] = [one.p50_ms, one.p95_ms].map(decimals);
+        format!("{:14}p50 {p50} ms, p95 {p95} ms to open one that sends", "sessions")
+    }));
+    lines.extend(work.slowest.as_ref().map(|one| {
+        let because = one_line(&one.because);
+        format!("{:14}{}, p95 {} ms; {because}", "slowest", one.task, decimals(one.p95_ms))
+    }));
+    lines.extend(work.schedule_error.as_ref().map(|one| {
+        let [p50, p99] = [one.p50_ms, one.p99_ms].map(decimals);
+        format!("{:14}p50 {p50} ms, p99 {p99} ms late in brunt itself", "schedule")
+    }));
+    let delayed = work.delayed_acks();
+    lines.extend(delayed.iter().map(|one| format!("{:14}{}", "delayed ACK", one.in_words())));
+    if !work.not_offered.is_empty() {
+        let kinds = work.not_offered.join(", ");
+        lines.push(format!("{:14}{kinds} (the server does not offer it)", "left out"));
+    }
+    lines.join("\n")
+}
+
+/// How mailboxes were filled.
+fn filled(work: &MailWork) -> Option<String> {
+    let (messages, seconds) = (grouped(work.filled), decimals(work.filled_s));
+    (work.filled > 0).then(|| {
+        format!(
+            "{:14}{messages} messages in {seconds} s, before the day and in no figure",
+            "filled"
+        )
+    })
+}
+
+/// What users felt; in a closed loop, what servers did.
+fn score(work: &MailWork) -> String {
+    let steady = decimals(work.steady_s);
+    if work.is_stress {
+        let rate = work.done_per_s().map_or("-".to_owned(), decimals);
+        return format!(
+            "{:14}{rate} tasks a second in the {steady} s in the middle; nobody waited for a schedule, so \
+             nothing says how long users would",
+            "stress"
+        );
+    }
     let score =
         work.score_ms.map_or("not measured".to_owned(), |ms| format!("{} ms", decimals(ms)));
-    let left_out = match work.not_offered.as_slice() {
-        [] => String::new(),
-        kinds => format!("\n{:14}{} (the server does not offer it)", "left out", kinds.join(", ")),
-    };
-    let session = work.session.as_ref().map_or(String::new(), |one| {
-        let [p50, p95] = [one.p50_ms, one.p95_ms].map(decimals);
-        format!("\n{:14}p50 {p50} ms, p95 {p95} ms to open one that sends", "sessions")
-    });
-    let delayed = work.delayed_acks().into_iter().map(|(what, share)| {
-        format!(
-            "\n{:14}{what}: {:.0} % of the times are those of TCP's timer (40 ms), not the server's",
-            "delayed ACK",
-            100.0 * share
-        )
-    });
-    let left_out = format!("{session}{}{left_out}", delayed.collect::<String>());
     format!(
-        "{}\n{:14}{score}: what users felt, from when each task was due, in the {} s in the middle{left_out}",
-        Table::new(columns, rows).to_text().trim_end(),
-        "score",
-        decimals(work.steady_s)
+        "{:14}{score}: what users felt, from when each task was due, in the {steady} s in the middle",
+        "score"
     )
 }
 
@@ -232,6 +275,17 @@ fn figures(mail: &Mail) -> String {
             format!("{label:14}p50 {p50} ms, p95 {p95} ms, longest {max} ms {what}")
         }));
     }
+    lines.extend(mail.usage.iter().map(|usage| {
+        let servers = usage.servers.iter().map(|one| {
+            let (cpu, memory) = (one.processors, grouped(one.memory_mib_max.round() as u64));
+            format!("{} {cpu:.2} processors, {memory} MiB; ", one.server)
+        });
+        let own = usage.brunt_processors.map_or("-".to_owned(), |own| format!("{own:.2}"));
+        let storage = usage.storage.as_ref().map_or(String::new(), |one| {
+            format!("; {} in use for {:.0} %", one.device, 100.0 * one.busy)
+        });
+        format!("{:14}{}brunt {own}{storage}", "used", servers.collect::<String>())
+    }));
     for fault in &mail.faults {
         let until = match fault.until_s {
             Some(until) => format!("ready again after {:.1} s", until - fault.from_s),

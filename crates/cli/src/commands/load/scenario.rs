@@ -9,13 +9,14 @@ use brunt_host::load::{
     Asked, Format, LoadError, LoadOptions, MailFsync, Work, choose, kill_each, power_cut,
 };
 use brunt_scenario::{
-    Document, MailScenario, MailServer, MailStore, MailSync, MailTest, Override, Placed, Subject,
+    Document, MailScenario, MailServer, MailStore, MailSync, MailTest, MailUntil, Override, Placed,
+    Subject,
 };
 use brunt_units::Span;
-use brunt_users::{Day, Profile};
+use brunt_users::{Day, Dispatch, Profile, Until};
 use clap::ValueEnum;
 
-use super::profiles::{self, ProfileRefused};
+use super::profiles;
 use super::{LoadArgs, LoadCommandError};
 use crate::mistakes::Mistakes;
 use crate::source::Source;
@@ -28,12 +29,13 @@ const RAMP_MAX: Span = Span::seconds(60);
 const USERS: u32 = 50;
 
 impl LoadArgs {
-    /// The test that the scenario and the flags describe.
+    /// The test that the scenario and the flags describe, and `more` that is set.
     ///
     /// # Errors
     /// Everything that is wrong with either.
-    pub(super) fn scenario(&self) -> Result<MailScenario, Mistakes> {
-        let overrides = self.overrides()?;
+    pub(super) fn scenario(&self, more: &[Override]) -> Result<MailScenario, Mistakes> {
+        let mut overrides = self.overrides()?;
+        overrides.extend(more.iter().cloned());
         let document = match &self.scenario {
             None => {
                 let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
@@ -57,6 +59,7 @@ impl LoadArgs {
             ("--profile", "mail.profile", &profile),
             ("--day", "mail.day", &self.day),
             ("--duration", "mail.duration", &self.duration),
+            ("--until", "mail.until", &word(self.until.as_ref().map(|own| own as _))),
             ("--limit", "mail.limit", &self.limit),
             ("--seed", "mail.seed", &self.seed),
             ("--server", "mail.server", &word(self.server.as_ref().map(|own| own as _))),
@@ -68,6 +71,8 @@ impl LoadArgs {
             ),
         ];
         let mut all = Override::all(&self.set, &flags)?;
+        all.extend(Override::of_switch("--fill", self.fill, "mail.fill", "true"));
+        all.extend(Override::of_switch("--stress", self.stress, "mail.stress", "true"));
         all.extend(Override::of_switch("--no-kill", self.no_kill, "mail.kill", "false"));
         let cut = Override::of_switch("--power-cut", self.power_cut, "mail.power_cut", "true");
         all.extend(cut);
@@ -123,14 +128,24 @@ pub(super) fn options(
 }
 
 /// What users do, if they do more than to wait for mail.
-pub(super) fn work(mail: &MailTest) -> Result<Option<Work>, ProfileRefused> {
+pub(super) fn work(mail: &MailTest) -> Result<Option<Work>, LoadCommandError> {
     let (Some(profile), Some(length)) = (&mail.profile, mail.day) else {
         return Ok(None);
     };
     let run = mail.duration.unwrap_or(length);
     let ramp = Span(run.0.div_euclid(8)).min(RAMP_MAX);
     let (profile, day) = (profiles::read(profile)?, Day { length, ramp, run });
-    Ok(Some(Work { profile: Rc::new(profile), day }))
+    let dispatch = if mail.stress { Dispatch::AtOnce } else { Dispatch::WhenDue };
+    let until = mail.until.as_ref().map(|until| match until.value {
+        MailUntil::TasksWaiting => Until::TasksWaiting,
+        MailUntil::Refused => Until::RefusedForGood,
+    });
+    let fill = match (mail.fill, profile.mailbox_messages) {
+        (false, _) => 0,
+        (true, Some(messages)) => messages,
+        (true, None) => return Err(LoadCommandError::NoMailbox(profile.name)),
+    };
+    Ok(Some(Work { profile: Rc::new(profile), day, dispatch, until, fill }))
 }
 
 fn value<T: Copy>(placed: Option<&Placed<T>>) -> Option<T> {

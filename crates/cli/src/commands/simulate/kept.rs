@@ -9,14 +9,16 @@
 //! ```
 
 use brunt_lab::{Headline, Judged, Tried};
-use brunt_report::result::Verdict;
+use brunt_report::result::{Quantity, Verdict};
 use brunt_report::{
-    Cell, Column, Row, RunFolder, SweepFigures, SweepOutcome, SweepPage, SweepPoint, Table,
+    Cell, Column, Row, RunFolder, SweepOutcome, SweepPage, SweepPicture, SweepPoint, Table,
     counted, sweep_html,
 };
 use serde_json::{Value, json};
 
 use super::SimulateError;
+use super::planner::Planned;
+use crate::sweep::Sweep;
 use crate::version;
 use brunt_scenario::ModelledScenario;
 
@@ -49,6 +51,39 @@ pub(super) struct CurvePoint {
 }
 
 impl Curve {
+    /// What came of the points of `sweep`, of the same with a path lost if that was simulated, and
+    /// what follows for the distance of two sites; points that were not carried through are left out.
+    pub(super) fn of(
+        sweep: &Sweep,
+        tried: Vec<Option<Tried>>,
+        path_lost: Option<Vec<Option<Tried>>>,
+        planned: Option<Planned>,
+    ) -> Self {
+        let mut path_lost = path_lost.into_iter().flatten();
+        let points = sweep.values().iter().zip(tried).filter_map(|((value, at), tried)| {
+            let path_lost = path_lost.next().flatten();
+            let (label, value) = (value.clone(), value.clone());
+            Some(CurvePoint { label, value, at: *at, tried: tried?, path_lost })
+        });
+        let points: Vec<CurvePoint> = points.collect();
+        let mut curve = Self {
+            sentence: sentence(&sweep.key, &points),
+            key: sweep.key.clone(),
+            axis: sweep.axis(),
+            found: Value::Null,
+            holds: Vec::new(),
+            points,
+        };
+        if let Some(planned) = planned {
+            curve.sentence = planned.sentence;
+            curve.found = planned.found;
+            let holds = planned.holds.into_iter();
+            let place = |point: usize| sweep.values()[point].1;
+            curve.holds = holds.map(|(name, point)| (name, place(point))).collect();
+        }
+        curve
+    }
+
     /// Writes the folder.
     ///
     /// # Errors
@@ -62,6 +97,7 @@ impl Curve {
         let limits = &scenario.scenario.limits.latency;
         let text = scenario.to_toml();
         let page = sweep_html(&SweepPage {
+            kind: "simulated storage",
             name,
             key: &self.key,
             axis: &self.axis,
@@ -73,9 +109,12 @@ impl Curve {
                 counted(self.rows().count() as u64, "simulation"),
                 counted(scenario.servers.len() as u64, "server"),
             ),
+            figures: &["I/Os per second", "Read (ms)", "Write (ms)", "Log write (ms)"],
             points: self.points.iter().map(CurvePoint::drawn).collect(),
-            read_limit_ms: limits.read_mean.as_millis(),
-            log_limit_ms: limits.log_mean.as_millis(),
+            pictures: self.pictures(limits.read_mean.as_millis(), limits.log_mean.as_millis()),
+            note: "Figures are means of all databases. Rules judge each database, so one may fail below the line of its limit.",
+            origin: "Every figure is a prediction from modelled storage.",
+            files: "scenario.toml, points.json, points.csv",
             command: version::command(),
             scenario: &text,
         });
@@ -84,6 +123,33 @@ impl Curve {
         folder.write("points.csv", self.csv().as_bytes())?;
         folder.write("report.html", page.as_bytes())?;
         Ok(())
+    }
+
+    /// Which figures are drawn: each alone where there are two curves of it.
+    fn pictures(&self, read_limit: f64, log_limit: f64) -> Vec<SweepPicture> {
+        let picture = |title, unit, curves: &[(&'static str, usize)], limits: &[(&str, f64)]| {
+            let limit = |(what, at): &(&str, f64)| {
+                (format!("mean {what} limit {} ms", Quantity::new(*at, "")), *at)
+            };
+            let limits = limits.iter().map(limit).collect();
+            SweepPicture { title, unit, curves: curves.to_vec(), limits }
+        };
+        let (io, read, write, log) =
+            (("database I/O", 0), ("database read", 1), ("database write", 2), ("log write", 3));
+        let (read_limit, log_limit) = (("read", read_limit), ("log", log_limit));
+        let (ms, per_s) = ("milliseconds", "I/Os per second");
+        match self.points.iter().any(|point| point.path_lost.is_some()) {
+            true => vec![
+                picture("Log write latency, mean", ms, &[log], &[log_limit]),
+                picture("Database read latency, mean", ms, &[read], &[read_limit]),
+                picture("Database write latency, mean", ms, &[write], &[]),
+                picture("Throughput", per_s, &[io], &[]),
+            ],
+            false => vec![
+                picture("I/Os per second", per_s, &[io], &[]),
+                picture("Latency, mean", ms, &[read, write, log], &[read_limit, log_limit]),
+            ],
+        }
     }
 
     /// Everything, for programs.
@@ -152,6 +218,19 @@ impl Curve {
 }
 
 impl CurvePoint {
+    /// Why it did not pass, as a clause; `None` when it did.
+    fn trouble(&self) -> Option<String> {
+        if self.tried.passed() {
+            return None;
+        }
+        let outcome = outcome(&self.tried);
+        Some(match (&self.tried, outcome.strip_prefix("fail: ")) {
+            (_, Some(rule)) => format!("at {}, {rule}", self.label),
+            (Tried::Simulated(_), None) => format!("at {}, there is no verdict", self.label),
+            (Tried::Refused(_), None) => format!("{} is refused", self.label),
+        })
+    }
+
     fn row(&self, tried: &Tried) -> Row {
         let headline = tried.judged().map(|judged| &judged.headline);
         let figure = |of: fn(&Headline) -> f64| Cell::from(headline.map(of));
@@ -189,11 +268,13 @@ impl CurvePoint {
 /// What came of a point, for pictures.
 fn came(tried: &Tried) -> SweepOutcome {
     SweepOutcome {
-        figures: tried.judged().map(|Judged { headline, .. }| SweepFigures {
-            io_per_s: headline.io_per_s,
-            read_ms: headline.read_ms,
-            write_ms: headline.write_ms,
-            log_ms: headline.log.ms,
+        figures: tried.judged().map_or(Vec::new(), |Judged { headline, .. }| {
+            vec![
+                Some(headline.io_per_s),
+                Some(headline.read_ms),
+                Some(headline.write_ms),
+                Some(headline.log.ms),
+            ]
         }),
         words: outcome(tried),
     }
@@ -234,36 +315,10 @@ pub(super) fn reason(tried: &Tried) -> String {
 }
 
 /// Which values of `key` pass, in a sentence; empty without points.
-pub(super) fn sentence(key: &str, points: &[CurvePoint]) -> String {
-    let passed = |point: &&CurvePoint| point.tried.passed();
-    let good: Vec<&CurvePoint> = points.iter().filter(passed).collect();
-    let Some(bad) = points.iter().find(|point| !passed(point)) else {
-        return match points {
-            [] => String::new(),
-            [only] => format!("Every limit holds at {key} = {}.", only.label),
-            [first, .., last] => {
-                let (first, last) = (&first.label, &last.label);
-                format!("Every limit holds at every {key}, from {first} to {last}.")
-            }
-        };
-    };
-    let outcome = outcome(&bad.tried);
-    let why = match (&bad.tried, outcome.strip_prefix("fail: ")) {
-        (_, Some(rule)) => format!("at {}, {rule}", bad.label),
-        (Tried::Simulated(_), None) => format!("at {}, there is no verdict", bad.label),
-        (Tried::Refused(_), None) => format!("{} is refused", bad.label),
-    };
-    match good.as_slice() {
-        [] => format!("Not every limit holds at any {key}: {why}."),
-        // The values up to the first that fails.
-        [.., last] if points[..good.len()].iter().all(|point| passed(&point)) => {
-            format!("Every limit holds up to {key} = {}; {why}.", last.label)
-        }
-        some => {
-            let labels: Vec<&str> = some.iter().map(|point| point.label.as_str()).collect();
-            format!("Every limit holds at {key} = {}; {why}.", labels.join(", "))
-        }
-    }
+fn sentence(key: &str, points: &[CurvePoint]) -> String {
+    let points: Vec<(&str, Option<String>)> =
+        points.iter().map(|point| (point.label.as_str(), point.trouble())).collect();
+    crate::sweep::sentence(key, &points)
 }
 
 /// What became of it, for the cell of a table: `hold`, the rule that failed first, why it was not

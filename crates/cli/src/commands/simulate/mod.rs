@@ -16,7 +16,6 @@ mod kept;
 mod planner;
 mod seeds;
 pub(super) mod several;
-mod sweep;
 pub(super) mod test;
 mod until_fail;
 

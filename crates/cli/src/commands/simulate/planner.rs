@@ -11,7 +11,7 @@ use brunt_units::Span;
 use serde_json::{Value, json};
 
 use super::kept::reason;
-use super::sweep::Sweep;
+use crate::sweep::Sweep;
 
 /// How a sentence begins where some round trip keeps every limit, and where none does.
 const ALL_PATHS: [&str; 2] = ["Every limit holds", "No round trip keeps every limit"];

@@ -17,12 +17,12 @@ use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
 use super::kept::Curve;
 use super::planner::RoundTrips;
 use super::seeds::Seeds;
-use super::sweep::Sweep;
 use super::{SimulateArgs, SimulateError, until_fail};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::sweep::Sweep;
 use crate::version;
 
 /// More seeds say nothing more.
@@ -319,6 +319,6 @@ fn swept(
         true => Verdict::Pass,
         false => Verdict::Inconclusive,
     };
-    let curve = sweep.clone().into_curve(tried, path_lost, planned);
+    let curve = Curve::of(sweep, tried, path_lost, planned);
     Ok(Came::Curve(Box::new(curve), verdict))
 }

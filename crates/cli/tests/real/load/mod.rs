@@ -315,6 +315,60 @@ fn users_at_work_keep_servers_to_their_word() {
     nothing_runs(home.path());
 }
 
+/// Whether users are served in time is for the machine of the day; what is said and kept is not.
+#[test]
+fn a_sweep_leaves_its_points_and_no_servers() {
+    if !has_dovecot("load::a_sweep_leaves_its_points_and_no_servers") {
+        return;
+    }
+    let home = folder();
+    let arguments = ["--server", "dovecot", "--profile", "domino-r6mail", "--day", "10s"];
+    let sweep = ["--sweep", "users=2,4"];
+    let (output, points) = load(home.path(), &[&arguments[..], &sweep[..]].concat());
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", said(&output));
+    assert_eq!(points["schema"], "brunt.points/1");
+    let all = points["points"].as_array().unwrap();
+    assert!(!all.is_empty(), "{points}");
+    let sweep = run_folder(home.path());
+    for point in all {
+        assert!(point["ledger"]["accepted"].as_u64().unwrap() > 0, "{point}");
+        assert_eq!(point["ledger"]["lost"], 0, "{point}");
+        let run = sweep.join(format!("users-{}", point["value"].as_str().unwrap()));
+        let kept = |name: &str| run.join(name).exists();
+        assert!(kept("result.json") && kept("ledger.bin") && !kept("servers"), "{point}");
+    }
+    let page = fs::read_to_string(sweep.join("report.html")).unwrap();
+    assert!(page.contains("Tasks waiting") && page.contains("LoadSim"), "{page}");
+    nothing_runs(home.path());
+}
+
+#[test]
+fn filled_mailboxes_and_stress_are_in_the_ledger_and_said() {
+    if !has_dovecot("load::filled_mailboxes_and_stress_are_in_the_ledger_and_said") {
+        return;
+    }
+    let home = folder();
+    let arguments = ["--server", "dovecot", "--users", "4", "--profile", "loadsim-heavy"];
+    let more = ["--duration", "10s", "--no-kill", "--stress", "--fill"];
+    let (output, result) = load(home.path(), &[&arguments[..], &more[..]].concat());
+    // What it says of brunt's own processor is for the machine of the day.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", said(&output));
+    let work = &result["mail"]["work"];
+    assert_eq!((&work["is_stress"], &work["filled"]), (&true.into(), &36.into()), "{work}");
+    assert!(work["score_ms"].is_null() && work["schedule_error"].is_null(), "{work}");
+    let tasks = work["tasks"].as_array().unwrap();
+    assert!(tasks.iter().all(|task| task["response"].is_null()), "{work}");
+    assert!(tasks.iter().any(|task| task["service"]["count"].as_u64() > Some(0)), "{work}");
+    assert_eq!(of(&result, "lost"), 0);
+    assert!(of(&result, "accepted") > 36, "{result}");
+    let usage = &result["mail"]["usage"];
+    assert_eq!(usage["servers"][0]["server"], "Dovecot");
+    assert!(usage["servers"][0]["processors"].as_f64().unwrap() > 0.0, "{usage}");
+    let page = fs::read_to_string(run_folder(home.path()).join("report.html")).unwrap();
+    assert!(page.contains("in stress mode") && page.contains("<h2>LoadSim"), "{page}");
+    nothing_runs(home.path());
+}
+
 #[test]
 fn profiles_are_explained_and_mistyped_ones_named() {
     let home = folder();

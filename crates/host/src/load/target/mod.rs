@@ -329,6 +329,9 @@ pub fn test(
         users: work.map(|work| Users {
             profile: Rc::clone(&work.profile),
             day: work.day,
+            dispatch: work.dispatch,
+            until: work.until,
+            fill: work.fill,
             mailboxes: subject.mailboxes.clone(),
         }),
         reading: Reading {
@@ -351,7 +354,8 @@ pub fn test(
     let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
     Ok(match work.zip(finished.tally.as_ref()) {
         Some((work, tally)) => {
-            work::Checked::new(work, tally, subject.accounts.count(), false).put_into(result)
+            let checked = work::Checked::new(work, tally, subject.accounts.count(), false);
+            checked.put_into(result, finished.filled)
         }
         None => result,
     })

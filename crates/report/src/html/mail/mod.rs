@@ -1,6 +1,7 @@
 //! The page of a test of mail servers: the verdict, what became of every delivery, what was done to
 //! the servers, and the rules.
 
+mod usage;
 mod work;
 
 use serde::Serialize;
@@ -61,6 +62,8 @@ pub(super) fn mail_html(run: &Run, mail: &Mail) -> String {
             outcomes(mail),
             findings(mail),
             work::tasks(mail),
+            usage::servers(mail),
+            usage::loadsim(mail),
             servers(mail),
             times(mail),
             faults(mail),
@@ -146,7 +149,7 @@ fn figures(mail: &Mail) -> Vec<Figure> {
             &format!("at most {} are explained by the faults", grouped(mail.ledger.explained_max)),
         ),
     ];
-    if let Some(work) = &mail.work {
+    if let Some(work) = mail.work.as_ref().filter(|work| !work.is_stress) {
         let score = work.score_ms.map_or("-".to_owned(), |ms| format!("{} ms", decimals(ms)));
         let remark = "what users felt: 95th percentiles of all tasks, from when each was due";
         figures.insert(2, figure("", "Score", score, remark));

@@ -1,5 +1,5 @@
-//! `--sweep key=a..b`: one key of the scenario takes several values, and what comes of them is a
-//! curve.
+//! `--sweep key=a..b`: one key of a scenario, or the users of mail servers, take several values, and
+//! what comes of them is a curve.
 //!
 //! | written | values |
 //! | --- | --- |
@@ -8,19 +8,12 @@
 //! | `array.cache.write=64MiB..1GiB` | both ends with a unit; the values have the first one's |
 //! | `link.rtt=0ms..10ms` | times: round ones, eleven at most, unless it says how many |
 //! | `array.group.0.level=raid10,raid5` | these |
-//!
-//! A sweep of `link.rtt` or `link.km` also says how far apart two sites may be
-//! ([`super::planner`]).
+//! | `users=50..2000/5` | five numbers of users |
 
 use std::fmt;
 
-use brunt_lab::Tried;
 use brunt_scenario::{Override, Place, Refusal};
 use brunt_units::{ByteSize, Span};
-use serde_json::Value;
-
-use super::kept::{Curve, CurvePoint, sentence};
-use super::planner::Planned;
 
 /// Values of a range, unless it says how many.
 const VALUES: usize = 8;
@@ -30,14 +23,14 @@ const TIMES: f64 = 11.0;
 
 /// A key and its values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sweep {
-    pub(super) key: String,
+pub(crate) struct Sweep {
+    pub(crate) key: String,
     /// As they are written, and where they stand on an axis: in the unit of the first.
     values: Vec<(String, f64)>,
     /// The unit of the axis; often empty.
     unit: String,
     /// How many whole numbers the range has, if they are not all taken and nobody said how many.
-    pub(super) thinned_from: Option<u64>,
+    pub(crate) thinned_from: Option<u64>,
 }
 
 /// What a value is.
@@ -97,7 +90,7 @@ impl Sweep {
     ///
     /// # Errors
     /// [`Refusal`] when it is no key with values.
-    pub(super) fn read(text: &str) -> Result<Self, Refusal> {
+    pub(crate) fn read(text: &str) -> Result<Self, Refusal> {
         let place = Place::flag(&format!("--sweep {text}"));
         let refuse = |what: String| {
             place.refuse(what).hint(
@@ -128,51 +121,51 @@ impl Sweep {
     ///
     /// # Errors
     /// [`Refusal`] when the key is none.
-    pub(super) fn overrides(&self) -> Result<Vec<Override>, Refusal> {
+    pub(crate) fn overrides(&self) -> Result<Vec<Override>, Refusal> {
         let values = self.values.iter();
         values.map(|(value, _)| Override::of_set(&format!("{}={value}", self.key))).collect()
     }
 
     /// The values as they are written.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(text, _)| text.as_str())
     }
 
-    /// What came of the points, of the same with a path lost if that was simulated, and what
-    /// follows for the distance of two sites; points that were not carried through are left out.
-    pub(super) fn into_curve(
-        self,
-        tried: Vec<Option<Tried>>,
-        path_lost: Option<Vec<Option<Tried>>>,
-        planned: Option<Planned>,
-    ) -> Curve {
-        let mut path_lost = path_lost.into_iter().flatten();
-        let places: Vec<f64> = self.values.iter().map(|(_, at)| *at).collect();
-        let points = self.values.into_iter().zip(tried);
-        let points = points.filter_map(|((value, at), tried)| {
-            let path_lost = path_lost.next().flatten();
-            Some(CurvePoint { label: value.clone(), value, at, tried: tried?, path_lost })
-        });
-        let points: Vec<CurvePoint> = points.collect();
-        let axis = match self.unit.as_str() {
+    /// The values as they are written, each with its place on the axis.
+    pub(crate) fn values(&self) -> &[(String, f64)] {
+        &self.values
+    }
+
+    /// What the axis says.
+    pub(crate) fn axis(&self) -> String {
+        match self.unit.as_str() {
             "" => self.key.clone(),
             unit => format!("{} ({unit})", self.key),
-        };
-        let mut curve = Curve {
-            sentence: sentence(&self.key, &points),
-            key: self.key,
-            axis,
-            found: Value::Null,
-            holds: Vec::new(),
-            points,
-        };
-        if let Some(planned) = planned {
-            curve.sentence = planned.sentence;
-            curve.found = planned.found;
-            let holds = planned.holds.into_iter();
-            curve.holds = holds.map(|(name, point)| (name, places[point])).collect();
         }
-        curve
+    }
+}
+
+/// Which values of `key` pass, in a sentence; empty without points. A point is its label, and why it did
+/// not pass, if it did not.
+pub(crate) fn sentence(key: &str, points: &[(&str, Option<String>)]) -> String {
+    let good: Vec<&str> =
+        points.iter().filter(|(_, why)| why.is_none()).map(|(label, _)| *label).collect();
+    let Some(why) = points.iter().find_map(|(_, why)| why.as_ref()) else {
+        return match good.as_slice() {
+            [] => String::new(),
+            [only] => format!("Every limit holds at {key} = {only}."),
+            [first, .., last] => {
+                format!("Every limit holds at every {key}, from {first} to {last}.")
+            }
+        };
+    };
+    match good.as_slice() {
+        [] => format!("Not every limit holds at any {key}: {why}."),
+        // The values up to the first that fails.
+        [.., last] if points[..good.len()].iter().all(|(_, why)| why.is_none()) => {
+            format!("Every limit holds up to {key} = {last}; {why}.")
+        }
+        some => format!("Every limit holds at {key} = {}; {why}.", some.join(", ")),
     }
 }
 
