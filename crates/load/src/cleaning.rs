@@ -37,6 +37,13 @@ pub struct Cleaned {
     pub unfinished: Vec<u32>,
 }
 
+impl Cleaned {
+    fn stays(&mut self, ours: &Ours) {
+        self.changed += ours.changed;
+        self.others += ours.others;
+    }
+}
+
 /// The messages of a folder that may go.
 #[derive(Default)]
 struct Ours {
@@ -106,10 +113,7 @@ async fn clean_one(
         };
         let mut ours = Ours::default();
         session = mailbox.read_folder(session, mailing, (place, folder), &mut ours).await?;
-        let counts = (ours.changed, ours.others);
-        let mut own = cleaned.borrow_mut();
-        (own.changed, own.others) = (own.changed + counts.0, own.others + counts.1);
-        drop(own);
+        cleaned.borrow_mut().stays(&ours);
         match remove(&mut session, folder, validity, &ours.uids).await {
             Ok(removed) => cleaned.borrow_mut().removed += removed,
             Err(trouble) => return Err(session.end(trouble)),
