@@ -6,6 +6,7 @@
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the
 //!   result is.
+//! * [`mail_results`]: `docs/mail-results.md`, mail servers under faults.
 //! * [`tidy`]: what bends in the house.
 //! * [`history`]: how `./test` went over time.
 //! * [`dist`]: builds and packs a release; [`licences`]: those of the crates in it.
@@ -18,6 +19,7 @@ mod history;
 mod inputs;
 mod kept;
 mod licences;
+mod mail_results;
 mod papers;
 mod prediction;
 mod predictions;
@@ -50,6 +52,8 @@ enum Command {
     Calibrate(calibrate::CalibrateArgs),
     /// Build a release and pack it: tarball, Debian package, container file
     Dist(dist::DistArgs),
+    /// Put mail servers under every fault and write docs/mail-results.md
+    MailResults(mail_results::MailResultsArgs),
     /// Find long functions, files nobody names, circles of files, wide pages, unexplained crates
     Tidy,
     /// Print how ./test went over time
@@ -132,6 +136,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Papers(args) => papers::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
+        Command::MailResults(args) => mail_results::run(&args),
         Command::Dist(args) => dist::run(&args),
         Command::Tidy => tidy::run(),
         Command::History(args) => history::run(&args),
