@@ -17,7 +17,7 @@ use brunt_qualify::phases::run::run_shard;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::shards::joined::Joined;
-use brunt_qualify::shards::{Meeting, Shard};
+use brunt_qualify::shards::{LocalMeeting, Shard};
 use brunt_run::{Listener, Stop};
 use brunt_world_real::{Backend, Options, RealWorld, StartError};
 
@@ -40,7 +40,7 @@ pub fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<(Result<TestRun, RunError>, Backend), StartError> {
-    let meeting = Meeting::of(plan.shards as usize);
+    let meeting = LocalMeeting::of(plan.shards as usize, None);
     let (pieces, received) = mpsc::channel();
     let shards: Vec<(Plan, Shard)> = (0..plan.shards)
         .map(|number| {

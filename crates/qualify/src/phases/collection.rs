@@ -46,7 +46,7 @@ impl Director<'_> {
             self.tend(load);
         }
         self.foresee_growth(load)?;
-        let Some(now) = self.begin_with_shards(load).await else {
+        let Some(now) = self.begin_with_others(load).await else {
             return Ok(());
         };
         let (length, page) = (plan.to_collect(), plan.engine.page.bytes_u64());
@@ -82,7 +82,7 @@ impl Director<'_> {
                     self.count_unfinished(now, board);
                 }
                 let operations = load.sessions.take_latencies();
-                if let Some(shard) = self.shard {
+                if let Some(shard) = self.parts.shard {
                     shard.sampled(Sampled {
                         begin: sampler.begin(),
                         at: now,
@@ -154,15 +154,15 @@ impl Director<'_> {
         }
     }
 
-    /// When the collection begins: now, or when all shards are warm. `None` when the test is over
+    /// When the collection begins: now, or when all parts are warm. `None` when the test is over
     /// before.
-    async fn begin_with_shards<T: Table>(&self, load: &mut Load<T>) -> Option<Time> {
-        let Some(shard) = self.shard else {
+    async fn begin_with_others<T: Table>(&self, load: &mut Load<T>) -> Option<Time> {
+        let Some(meeting) = self.parts.meeting else {
             return Some(self.now());
         };
-        shard.arrive_warm(self.now());
+        meeting.arrive_warm(self.now());
         while !self.is_over(load) {
-            if let Some(begin) = shard.begin() {
+            if let Some(begin) = meeting.begin() {
                 self.world.sleep_until(begin).await;
                 return Some(begin);
             }

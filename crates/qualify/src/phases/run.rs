@@ -38,7 +38,7 @@ use crate::phases::test_run::{TestRun, broken_by};
 use crate::plan::Plan;
 use crate::rules::{Ending, RecordsVerified};
 use crate::server::{Server, Table};
-use crate::shards::{Border, Shard};
+use crate::shards::{Border, Meeting, Shard};
 use crate::truth::content;
 use crate::truth::integrity;
 use crate::truth::oracle::Oracle;
@@ -68,7 +68,22 @@ pub async fn run(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, None, async |director| director.run().await).await
+    run_among(world, plan, listener, stop, None).await
+}
+
+/// Runs `plan` in `world`, together with the other parts of a test that it meets.
+///
+/// # Errors
+/// [`RunError`] when no test was possible.
+pub async fn run_among(
+    world: &World,
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    meeting: Option<&dyn Meeting>,
+) -> Result<TestRun, RunError> {
+    let parts = Parts { meeting, shard: None };
+    direct(world, plan, listener, stop, parts, async |director| director.run().await).await
 }
 
 /// Runs the `plan` of `shard` in `world`, whose clock is that of all shards. What is left of it is
@@ -83,8 +98,8 @@ pub async fn run_shard(
     stop: &Stop,
 ) -> Result<Portion, RunError> {
     let stop = &shard.or_failed(stop);
-    let run =
-        direct(world, plan, shard, stop, Some(shard), async |director| director.run().await).await;
+    let parts = Parts { meeting: Some(shard.meeting()), shard: Some(shard) };
+    let run = direct(world, plan, shard, stop, parts, async |director| director.run().await).await;
     if run.is_err() {
         shard.fail();
     }
@@ -98,7 +113,7 @@ pub(crate) async fn direct(
     plan: &Plan,
     listener: &dyn Listener,
     stop: &Stop,
-    shard: Option<&Shard>,
+    parts: Parts<'_>,
     work: impl AsyncFnOnce(&Director<'_>) -> Result<TestRun, RunError>,
 ) -> Result<TestRun, RunError> {
     let (world, injection) = Injection::before(world, plan);
@@ -110,7 +125,7 @@ pub(crate) async fn direct(
         plan,
         listener,
         stop,
-        shard,
+        parts,
     };
     work(&director).await
 }
@@ -123,7 +138,14 @@ pub(crate) struct Director<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
-    /// The way to the other shards, if there are others.
+    pub(crate) parts: Parts<'a>,
+}
+
+/// The way to the other parts of a test, if there are others.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Parts<'a> {
+    pub(crate) meeting: Option<&'a dyn Meeting>,
+    /// Where samples are handed in, when shards are joined.
     pub(crate) shard: Option<&'a Shard>,
 }
 
@@ -280,11 +302,11 @@ impl Director<'_> {
         run.phases.extend(self.recorder.end_phase());
     }
 
-    /// Waits until all shards have come to `border`. Returns `false` if it is stopped meanwhile.
+    /// Waits until all parts have come to `border`. Returns `false` if it is stopped meanwhile.
     async fn meet(&self, border: Border) -> bool {
-        let Some(shard) = self.shard else { return true };
-        shard.arrive(border);
-        while !shard.are_all_at(border) && !self.stop.is_asked() {
+        let Some(meeting) = self.parts.meeting else { return true };
+        meeting.arrive(border);
+        while !meeting.are_all_at(border) && !self.stop.is_asked() {
             self.world.sleep(TICK).await;
         }
         !self.stop.is_asked()
@@ -327,7 +349,7 @@ impl Director<'_> {
             refused = self.collect(run, server, &mut load).await.err();
         }
         if !run.is_collected(self.plan) {
-            self.shard.iter().for_each(|shard| shard.give_up());
+            self.parts.meeting.iter().for_each(|meeting| meeting.give_up());
         }
         let closed = self.shut_down(&load, server).await;
         let unclosed = closed.as_ref().ok().and_then(|closed| closed.clone().err());
@@ -491,8 +513,8 @@ impl Director<'_> {
     }
 
     pub(crate) fn is_over<T: Table>(&self, load: &Load<T>) -> bool {
-        let gives_up = |shard: &Shard| shard.has_given_up();
-        self.stop.is_asked() || load.is_over() || self.shard.is_some_and(gives_up)
+        let gives_up = |meeting: &dyn Meeting| meeting.has_given_up();
+        self.stop.is_asked() || load.is_over() || self.parts.meeting.is_some_and(gives_up)
     }
 
     /// Regular care for running sessions: their pace and the growth of databases.

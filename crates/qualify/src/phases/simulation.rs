@@ -18,7 +18,7 @@ use crate::copies::TwinFollowers;
 use crate::error::RunError;
 use crate::kinds::Work;
 use crate::phases::checksum::Reader;
-use crate::phases::run::{Director, direct};
+use crate::phases::run::{Director, Parts, direct};
 use crate::phases::test_run::TestRun;
 use crate::plan::{DatabasePlan, Plan};
 use crate::rules::Ending;
@@ -54,7 +54,8 @@ pub async fn simulate(
     stop: &Stop,
     assume: impl FnOnce(),
 ) -> Result<TestRun, RunError> {
-    direct(world, plan, listener, stop, None, async |director| director.simulate(assume).await)
+    let alone = Parts::default();
+    direct(world, plan, listener, stop, alone, async |director| director.simulate(assume).await)
         .await
 }
 

@@ -17,6 +17,9 @@
 //! databases. One that fails before there is a test, or whose thread panics, stops them
 //! ([`Shard::fail`]).
 //!
+//! Where parts meet is a [`Meeting`]. Shards of one process have a [`LocalMeeting`]; together, or as
+//! the only one, they may be a part of a test on many hosts, which meets beyond this process.
+//!
 //! Not taken: one cache and one pool of sessions for all shards. Sessions would have to wait for
 //! other threads, and the cache for locks; the gain of a second core would be lost to them.
 
@@ -25,5 +28,4 @@ mod meeting;
 mod news;
 mod split;
 
-pub(crate) use meeting::Border;
-pub use meeting::{Meeting, Shard};
+pub use meeting::{Border, LocalMeeting, Meeting, Shard};

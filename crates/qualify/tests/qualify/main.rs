@@ -6,6 +6,7 @@ mod cut_off;
 mod faults;
 mod growth;
 mod honest_latency;
+mod hosts;
 mod integrity;
 mod journal;
 mod kinds;

@@ -7,16 +7,18 @@ mod silent;
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_ese::format::stamp::RunId;
 use brunt_qualify::error::RunError;
-use brunt_qualify::phases::run::run;
+use brunt_qualify::phases::run::run_among;
 use brunt_qualify::phases::simulation::simulate;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::{DatabasePlan, EnginePlan, InstancePlan, LoadPlan, Plan};
 use brunt_qualify::result::{Surroundings, result};
 use brunt_qualify::rules::RuleId;
 use brunt_qualify::sampling::Collected;
+use brunt_qualify::shards::Meeting;
 use brunt_report::result::{self, Backend, Machine, Origin, Outcome, Rule};
 use brunt_report::{Counters, RunResult};
 use brunt_run::{
@@ -84,6 +86,8 @@ pub(crate) struct Small {
     pub(crate) foreign: Option<&'static str>,
     /// Whether all changes of files are recorded.
     pub(crate) recording: bool,
+    /// Where it meets other hosts.
+    pub(crate) meeting: Option<Arc<dyn Meeting>>,
 }
 
 /// The outcome of a test.
@@ -138,6 +142,7 @@ impl Small {
             names_hang_after: None,
             foreign: None,
             recording: false,
+            meeting: None,
         }
     }
 
@@ -174,12 +179,13 @@ impl Small {
         let stop = Stop::default();
         let asked = stop.clone();
         let (stop_after, abandon_after) = (self.stop_after, self.abandon_after);
+        let meeting = self.meeting;
         let run = machine.executor.block_on(async move {
             let own = world.clone();
             let test = world.spawner.spawn(async move {
                 match twin {
                     true => simulate(&own, &plan, &*news, &stop, || {}).await,
-                    false => run(&own, &plan, &*news, &stop).await,
+                    false => run_among(&own, &plan, &*news, &stop, meeting.as_deref()).await,
                 }
             });
             if let Some(span) = stop_after {
