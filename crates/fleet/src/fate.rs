@@ -12,6 +12,9 @@
 use brunt_report::result::Verdict;
 use brunt_units::Span;
 
+/// Characters of what another host says that are shown.
+const SHOWN_MAX: usize = 400;
+
 /// What happened to a host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
@@ -149,7 +152,16 @@ pub fn whole<'a>(hosts: impl Iterator<Item = (&'a str, &'a Fate)>) -> (Verdict, 
     let decided = hosts
         .iter()
         .filter(|host| outcome(host).is_some_and(|own| own != Verdict::Pass && weight(own) > 0));
-    (worst, decided.map(|(name, fate)| format!("{name}: {fate}")).collect())
+    (worst, decided.map(|(name, fate)| shown(&format!("{name}: {fate}"))).collect())
+}
+
+/// What another host says, as it may be shown: one line without control characters, and no novel.
+pub(crate) fn shown(text: &str) -> String {
+    let line = brunt_report::one_line(text);
+    match line.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.into_owned(),
+    }
 }
 
 /// The heavier verdict is that of the whole.
@@ -238,6 +250,15 @@ mod tests {
     fn stopped_and_let_go_are_interrupted() {
         assert_eq!(of(Fate::Stopped), Verdict::Interrupted);
         assert_eq!(of(Fate::LetGo), Verdict::Interrupted);
+    }
+
+    #[test]
+    fn what_a_host_says_does_not_move_the_cursor() {
+        let why = "\u{1b}[2J\nPASS".to_owned() + &"x".repeat(1_000_000);
+        let fate = Fate::Broke { why };
+        let (_, reasons) = whole([("A", &fate)].into_iter());
+        assert!(!reasons[0].contains(char::is_control), "{}", reasons[0]);
+        assert!(reasons[0].len() < 500 && reasons[0].starts_with("A: broke: "));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::mem;
 use brunt_report::result::Verdict;
 use brunt_units::{Span, Time};
 
-use crate::fate::{Fate, whole};
+use crate::fate::{Fate, shown, whole};
 use crate::message::{Phase, Program, Status};
 use peer::Peer;
 
@@ -226,7 +226,7 @@ impl Coordinator {
             };
             Some(AgentReport {
                 name: peer.plan.name.clone(),
-                host: peer.facts.as_ref().map(|facts| facts.host.clone()),
+                host: peer.facts.as_ref().map(|facts| shown(&facts.host)),
                 fate,
                 offset_ns: peer.known.map(|known| known.offset_ns),
                 offset_bound: peer.known.map(|known| known.bound),

@@ -6,7 +6,7 @@ use brunt_units::{Span, Time};
 use super::peer::{Need, Peer};
 use super::{Coordinator, Course, Deed, Ending};
 use crate::checks::{Facts, conflicts, digest};
-use crate::fate::Fate;
+use crate::fate::{Fate, shown};
 use crate::fetch::Arrived;
 use crate::frame::frame;
 use crate::message::{Admission, FromAgent, Greeting, How, Phase, Status, ToAgent};
@@ -271,7 +271,9 @@ impl Coordinator {
         }
         let mut advice: Vec<String> = hosts
             .iter()
-            .flat_map(|(name, facts)| facts.warnings.iter().map(move |w| format!("{name}: {w}")))
+            .flat_map(|(name, facts)| {
+                facts.warnings.iter().map(move |w| shown(&format!("{name}: {w}")))
+            })
             .collect();
         let walls = || facts.iter().map(|facts| facts.unix_ns);
         let apart = walls().max().unwrap_or(0) - walls().min().unwrap_or(0);
