@@ -146,7 +146,7 @@ pub enum LabError {
     Shelf(#[from] FolderError),
     /// Two attempts of a point differ.
     #[error(transparent)]
-    Disagreement(#[from] Disagreement),
+    Disagreement(#[from] Box<Disagreement>),
     /// The engine itself was requested, but its databases do not fit into memory.
     #[error(
         "`--engine bytes` keeps every byte in memory: databases of {needed}, and {there} is free\n  make `database_size` smaller, or leave `--engine` out: the twin keeps none"

@@ -101,7 +101,7 @@ impl<'a> Sharing<'a> {
             return Ok(Answer::Elsewhere);
         }
         let records = self.shelf.read(point)?;
-        let known = agreed(&records)?;
+        let known = agreed(&records).map_err(Box::new)?;
         let by_me = |share: Share| records.iter().any(|record| record.part == share.part());
         let is_mine = self.share.is_some_and(|share| match share.is_checked(number) {
             true => takes && !by_me(share),

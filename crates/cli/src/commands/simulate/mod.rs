@@ -171,7 +171,7 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
         let Source { name, text, folder: home } = source;
         let text = Text { name, text };
         let plan = Plan::new(&version::program(), work, engine, &overrides, text, &home);
-        return Ok(batch::plan::make(folder, plan, args.parts, &document, &several, output)?);
+        return batch::plan::make(folder, plan, args.parts, &document, &several, output);
     }
     if args.plan.is_some() {
         let refusal = Place::flag("--plan").refuse("is for several simulations");
