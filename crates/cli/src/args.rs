@@ -151,11 +151,11 @@ impl Command {
     /// Whether it says its result and errors alone.
     pub fn is_quiet(&self) -> bool {
         match self {
-            Self::Run(args) => args.test.shared.quiet,
-            Self::Ab(args) => args.test.shared.quiet,
-            Self::Simulate(args) => args.shared.quiet,
-            Self::Drill(args) => args.shared.quiet,
-            Self::Load(args) => args.quiet,
+            Self::Run(args) => args.test.shared.output.quiet,
+            Self::Ab(args) => args.test.shared.output.quiet,
+            Self::Simulate(args) => args.shared.output.quiet,
+            Self::Drill(args) => args.shared.output.quiet,
+            Self::Load(args) => args.output.quiet,
             Self::Report(args) => args.quiet,
             Self::Compare(args) => args.quiet,
             Self::Paper(args) => args.quiet,

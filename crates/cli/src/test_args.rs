@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use brunt_host::consent::Consent;
 use brunt_host::preflight::refusals;
@@ -12,6 +12,8 @@ use brunt_scenario::{Checked, DEMO, Document, Override, Place, Refusal, Scenario
 
 use crate::commands::report::{ReportError, write};
 use crate::mistakes::Mistakes;
+use crate::output::Output;
+use crate::records::Lines;
 use crate::set::SetKeys;
 use crate::source::Source;
 
@@ -34,6 +36,13 @@ pub struct SharedArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Flags of every command that works for a while: where it keeps what it does, and what it prints.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OutputArgs {
     /// Where to create the run's folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
@@ -42,13 +51,47 @@ pub struct SharedArgs {
     #[arg(long, conflicts_with = "json")]
     pub check: bool,
 
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
+    /// Print the result as JSON on stdout; =records: every record while it works, the result last
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "result",
+        hide_possible_values = true
+    )]
+    pub json: Option<Json>,
 
     /// Print only the result and errors
     #[arg(long)]
     pub quiet: bool,
+}
+
+impl OutputArgs {
+    /// Prints the result: the JSON `text`, alone or as the end of `lines`, or what `show` shows.
+    pub(crate) fn tell(
+        &self,
+        lines: Lines,
+        (verdict, text): (&str, &str),
+        output: &Output,
+        show: impl FnOnce(),
+    ) {
+        match self.json {
+            None => show(),
+            Some(Json::Result) => output.data(text.trim_end()),
+            Some(Json::Records) => lines.end(verdict, text),
+        }
+    }
+}
+
+/// What is printed as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Json {
+    /// The result, in one object
+    Result,
+    /// Each record of the journal in a line of its own, the last with the result
+    Records,
 }
 
 impl SharedArgs {

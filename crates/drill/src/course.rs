@@ -2,15 +2,21 @@
 //! between.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use brunt_report::result::{DrillEvent, DrillPhase, DrillSample};
-use brunt_run::Interval;
+use brunt_run::{Interval, Listener, Recorded};
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
+
+use crate::samples;
 
 /// Samples and events of a drill.
 #[derive(Default)]
 pub struct Course {
+    /// Hears of every sample.
+    listener: Option<Rc<dyn Listener>>,
     begun: Cell<Time>,
     closed_at: Cell<Time>,
     samples: RefCell<Vec<DrillSample>>,
@@ -20,6 +26,11 @@ pub struct Course {
 }
 
 impl Course {
+    /// Nothing was seen yet; `listener` hears of every sample.
+    pub fn new(listener: &Rc<dyn Listener>) -> Self {
+        Self { listener: Some(Rc::clone(listener)), ..Self::default() }
+    }
+
     /// Begins at `now`.
     pub fn begin(&self, now: Time) {
         self.begun.set(now);
@@ -74,11 +85,14 @@ impl Course {
 
     fn push(&self, now: Time, length_s: f64, measured: DrillSample) {
         self.closed_at.set(now);
-        self.samples.borrow_mut().push(DrillSample {
-            at_s: self.second(now),
-            length_s,
-            ..measured
-        });
+        let sample = DrillSample { at_s: self.second(now), length_s, ..measured };
+        self.samples.borrow_mut().push(sample);
+        // What was measured before it began is forgotten.
+        let has_begun = !self.borders.borrow().is_empty();
+        if let Some(listener) = self.listener.as_ref().filter(|_| has_begun) {
+            let sample = Arc::new(samples::recorded(&sample));
+            listener.recorded(&Recorded { sample, ..Recorded::default() });
+        }
     }
 
     /// Forgets the samples so far.

@@ -2,7 +2,7 @@
 
 use brunt_units::Span;
 
-use crate::sites::site;
+use crate::sites::messages::Speaker;
 
 /// Why a course did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -26,8 +26,8 @@ pub enum CourseError {
     #[error("the {site} ended: {last_words}")]
     Ended { site: &'static str, last_words: String },
     /// The destination runs another brunt.
-    #[error("the destination is brunt {0}, and this is {own}: install the same there", own = site::VERSION)]
-    OtherVersion(String),
+    #[error("the destination is brunt {there}, and this is {own}: install the same there")]
+    OtherProgram { there: Speaker, own: Speaker },
     /// The mirror broke without a failover.
     #[error("the mirror is broken: {0}")]
     MirrorBroken(String),

@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod pair;
 pub mod procedure;
 pub mod rehearsal;
+pub mod samples;
 pub mod sites;
 
 pub use brunt_array::Site as Side;
@@ -38,7 +39,7 @@ pub use error::CourseError;
 pub use judge::{AtRisk, Checksum, Evidence, Objectives, RULES, Survival};
 pub use ledger::{Base, Commit, Key, Ledger, SharedLedger};
 pub use loss::Loss;
-pub use outcome::{FailoverDone, Rehearsed, Steps, Words};
+pub use outcome::{FailoverDone, Rehearsed, Steps, Words, outline};
 pub use pair::{Meaning, Pair, Survivor};
 pub use procedure::{Ends, Otherwise, Step};
 pub use rehearsal::Rehearsal;

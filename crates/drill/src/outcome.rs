@@ -103,6 +103,33 @@ pub struct Words<'a> {
     pub remark: &'a str,
 }
 
+/// What the head of a journal says of a drill, of which nothing is known yet: `result` of a server
+/// that was not tested.
+#[must_use]
+pub fn outline(mut result: RunResult) -> RunResult {
+    result.verdict = Verdict::Interrupted;
+    result.qualifies = false;
+    result.reasons = vec!["the drill has not ended".to_owned()];
+    result.rules.clear();
+    result.times.ended = None;
+    result.storage.test = Tested::Drill;
+    result.storage.details.sentence = "The drill has not ended.".to_owned();
+    result.drill = Some(Drill {
+        outcome: Verdict::Interrupted,
+        rpo: None,
+        rto_s: None,
+        out_of_service_s: None,
+        steps: Vec::new(),
+        controls: Vec::new(),
+        replication: DrillReplication::default(),
+        failovers: Vec::new(),
+        events: Vec::new(),
+        phases: Vec::new(),
+        samples: Vec::new(),
+    });
+    result
+}
+
 impl Rehearsed {
     /// Puts the drill into `result`, judged by `wanted`.
     pub fn put_into(self, result: &mut RunResult, wanted: &Objectives, words: &Words<'_>) {

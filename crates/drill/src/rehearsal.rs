@@ -43,7 +43,7 @@ impl Rehearsal {
     pub fn new(world: &World, listener: &Rc<dyn Listener>, stop: &Stop) -> Self {
         Self {
             world: world.clone(),
-            course: Course::default(),
+            course: Course::new(listener),
             serving: Cell::new(Side::Source),
             stop: stop.clone(),
             listener: Rc::clone(listener),

@@ -153,6 +153,8 @@ pub(crate) fn lines_of_sites() -> Vec<Vec<u8>> {
         "{\"begin\":{\"scenario\":\"\",\"folder\":\"/a\",\"log_segment\":512}}",
         "{\"mirror\":{\"to\":\"127.0.0.1:9\",\"token\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],\"epoch\":1}}",
         "{\"look\":{\"keys\":[[0,0,7],[1,0,18446744073709551615]]}}",
+        "{\"take\":{\"folder\":\"/a\",\"replace\":false,\"drill\":{\"protocol\":1,\"version\":\"0.1.0\"}}}",
+        "{\"taken\":{\"log_segment\":512,\"protocol\":1,\"version\":\"0.1.0\",\"commit\":\"1b7112e\"}}",
         "\"work\"",
         "{\"found\":{\"versions\":[[[0,0,7],3],[[0,0,8],null]]}}",
         "{\"opened\":{\"replay_s\":0.25,\"logs\":3}}",

@@ -19,6 +19,7 @@
 //! * [`shards`]: the threads of a test that is shared among several.
 //! * [`recorder`]: the journal and the tables of the run folder, written by a thread of its own;
 //!   `machine` is what it sees of the machine, and `yardstick` how fast its processor is.
+//! * [`keeping`]: the journal of work that is no test of storage.
 //! * [`runs`]: runs read back from their folders, whatever became of them.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
@@ -38,6 +39,7 @@ pub mod drill;
 pub mod folders;
 pub mod handles;
 pub mod interrupted;
+pub mod keeping;
 pub mod load;
 mod machine;
 pub mod plan;
@@ -50,5 +52,6 @@ pub mod shell;
 pub mod surroundings;
 pub mod system_log;
 pub mod test_log;
+mod unfinished;
 pub mod witness;
 mod yardstick;

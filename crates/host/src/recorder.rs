@@ -11,11 +11,14 @@
 //! measured. Whatever was appended is synced before the recorder rests, so that a run whose host
 //! dies leaves everything but the last sample. `brunt report` makes a report from its journal.
 //!
+//! * [`files`]: the journal and the tables.
+//!
 //! The same thread looks at the machine when a sample ends, because some of its files (a drive's
 //! temperature) answer slowly.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+mod files;
+
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -24,24 +27,22 @@ use std::time::Duration;
 
 use brunt_report::NewsLine;
 use brunt_report::result::{HostCounter, PhaseName, Verdict};
-use brunt_report::streams::tag;
-use brunt_report::{
-    Counters, Event, FolderError, JOURNAL, ReadError, RunFolder, Timestamp, journal_in,
-};
-use brunt_run::{Ended, FORMAT, Head, NEWS_SCHEMA, Record, Recorded, Sample, Standing, Writer};
-use brunt_stats::LatencyLog;
+use brunt_report::{Event, FolderError, JOURNAL, ReadError, RunFolder};
+use brunt_run::{Ended, Entry, Head, Record, Recorded, Standing};
 use brunt_units::Time;
-use serde_json::json;
 
 use crate::interrupted::Interrupted;
 use crate::machine::MachineWatch;
-use crate::runs;
+use files::{Files, Tables};
 
 /// Appends to the tables of one run.
 pub struct Recorder {
     pieces: Sender<Piece>,
     outcome: Receiver<Result<(), FolderError>>,
 }
+
+/// Hears each record after it was appended.
+pub type Heard = Box<dyn FnMut(&Entry<&Record>) + Send>;
 
 /// Something that happened.
 enum Piece {
@@ -51,8 +52,8 @@ enum Piece {
     Sample(Recorded),
     Event(Time, Event),
     News(Time, NewsLine),
-    /// The test has ended, apart from what its journal has of it.
-    Ended(Time, Box<Standing>, Verdict),
+    /// The run has ended, a test with what it knows of itself.
+    Ended(Time, Option<Box<Standing>>, Verdict),
     /// A phase without samples begins or goes on, or none runs.
     Phase(Option<PhaseName>, Time),
     /// A request for what was seen of the machine.
@@ -92,8 +93,10 @@ impl Recorder {
         folder: &RunFolder,
         head: Head,
         devices: Vec<String>,
+        heard: Option<Heard>,
     ) -> Result<Self, FolderError> {
-        Self::start(Files::of(folder, head)?, folder, Some(devices))
+        let files = Files::none(Tables::create(folder)?, &head.run_id, heard)?;
+        Self::start(files.of(head)?, Some(devices))
     }
 
     /// The same for a run that carries on another: the files begin with what that run recorded.
@@ -105,28 +108,45 @@ impl Recorder {
         head: Head,
         devices: Vec<String>,
         earlier: &Interrupted,
+        heard: Option<Heard>,
     ) -> Result<Self, RecorderError> {
-        let mut files = Files::none(folder, &head.run_id)?;
+        let mut files = Files::none(Tables::create(folder)?, &head.run_id, heard)?;
         files.append_earlier(earlier)?;
         files.writer.next_part();
         files.append(Time::ZERO, &Record::Head(Box::new(head)))?;
         files.sync()?;
-        Ok(Self::start(files, folder, Some(devices))?)
+        Ok(Self::start(files, Some(devices))?)
     }
 
     /// The same for a test in virtual time, where this machine does not matter.
     ///
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
-    pub fn of_model(folder: &RunFolder, head: Head) -> Result<Self, FolderError> {
-        Self::start(Files::of(folder, head)?, folder, None)
+    pub fn of_model(
+        folder: &RunFolder,
+        head: Head,
+        heard: Option<Heard>,
+    ) -> Result<Self, FolderError> {
+        let files = Files::none(Tables::create(folder)?, &head.run_id, heard)?;
+        Self::start(files.of(head)?, None)
     }
 
-    fn start(
-        files: Files,
-        folder: &RunFolder,
-        devices: Option<Vec<String>>,
+    /// The same for work that is no test of storage, whose machine is not looked at. Tables that stay
+    /// empty are not made; without a `folder` records are only heard.
+    ///
+    /// # Errors
+    /// [`FolderError`] for the first file that cannot be made.
+    pub fn of_work(
+        folder: Option<&RunFolder>,
+        head: Head,
+        heard: Option<Heard>,
     ) -> Result<Self, FolderError> {
+        let tables = folder.map_or_else(|| Ok(Tables::nowhere()), Tables::of_work)?;
+        Self::start(Files::none(tables, &head.run_id, heard)?.of(head)?, None)
+    }
+
+    fn start(files: Files, devices: Option<Vec<String>>) -> Result<Self, FolderError> {
+        let journal = files.tables.journal.path.clone();
         let (pieces, received) = mpsc::channel();
         let (ended, outcome) = mpsc::channel();
         let thread = thread::Builder::new().name("recorder".into());
@@ -139,7 +159,7 @@ impl Recorder {
         });
         match started {
             Ok(_) => Ok(Self { pieces, outcome }),
-            Err(source) => Err(FolderError { path: folder.path().to_owned(), source }),
+            Err(source) => Err(FolderError { path: journal, source }),
         }
     }
 
@@ -165,7 +185,12 @@ impl Recorder {
 
     /// The test has ended at `at`, with what it knows of itself and this verdict.
     pub fn ended(&self, at: Time, standing: Standing, verdict: Verdict) {
-        self.send(Piece::Ended(at, Box::new(standing), verdict));
+        self.send(Piece::Ended(at, Some(Box::new(standing)), verdict));
+    }
+
+    /// The same for work that is no test of storage.
+    pub fn work_ended(&self, at: Time, verdict: Verdict) {
+        self.send(Piece::Ended(at, None, verdict));
     }
 
     /// `phase`, which has no samples, begins or goes on at `at`; `None` when no such phase runs.
@@ -194,7 +219,7 @@ impl Recorder {
         match self.outcome.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(FolderError {
-                path: PathBuf::from("counters.csv"),
+                path: PathBuf::from(JOURNAL),
                 source: io::ErrorKind::TimedOut.into(),
             }),
         }
@@ -238,7 +263,9 @@ impl Keeper {
                 self.append(at, &Record::News(line.to_json()));
             }
             Piece::Ended(at, standing, verdict) => {
-                self.append(at, &Record::Standing(standing));
+                if let Some(standing) = standing {
+                    self.append(at, &Record::Standing(standing));
+                }
                 self.append(at, &Record::Ended(Ended { verdict: verdict.word().to_owned() }));
             }
             Piece::Asked(answer) => {
@@ -278,150 +305,18 @@ impl Keeper {
     }
 }
 
-/// The journal, and what is made of it.
-struct Files {
-    writer: Writer,
-    journal: Table,
-    counters: Table,
-    latencies: Table,
-    events: Table,
-    news: Table,
-    /// Lines of the latency log; `None` before there is a head.
-    latency_log: Option<LatencyLog>,
-}
-
-impl Files {
-    /// Files with their heads.
-    fn none(folder: &RunFolder, run_id: &str) -> Result<Self, FolderError> {
-        let mut files = Self {
-            writer: Writer::new(run_id),
-            journal: Table::create(folder, JOURNAL)?,
-            counters: Table::create(folder, "counters.csv")?,
-            latencies: Table::create(folder, "latency.hlog")?,
-            events: Table::create(folder, "events.log")?,
-            news: Table::create(folder, "news.jsonl")?,
-            latency_log: None,
-        };
-        files.journal.append(FORMAT.as_bytes())?;
-        files.counters.append(Counters::HEAD.as_bytes())?;
-        files.news.append(format!("{}\n", json!({ "schema": NEWS_SCHEMA })).as_bytes())?;
-        Ok(files)
-    }
-
-    /// The files of the run of `head`.
-    fn of(folder: &RunFolder, head: Head) -> Result<Self, FolderError> {
-        let mut files = Self::none(folder, &head.run_id)?;
-        files.append(Time::ZERO, &Record::Head(Box::new(head)))?;
-        Ok(files)
-    }
-
-    /// Appends what an interrupted run has recorded: samples up to the last that counts, and
-    /// everything else.
-    fn append_earlier(&mut self, earlier: &Interrupted) -> Result<(), RecorderError> {
-        let folder = earlier.folder();
-        let Some(mut journal) = journal_in(folder)? else {
-            return Ok(());
-        };
-        let mut part = 0;
-        while let Some(entry) = journal.next_entry().map_err(runs::refused(folder))? {
-            if entry.part > part {
-                part = entry.part;
-                self.writer.next_part();
-            }
-            match &entry.record {
-                Record::Sample(_) if entry.seq >= earlier.records() => {}
-                Record::Ended(_) => {}
-                record => self.append(entry.at, record)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends a record to the journal, and to the table of its kind.
-    fn append(&mut self, at: Time, record: &Record) -> Result<(), FolderError> {
-        self.journal.append(&self.writer.bytes(at, record))?;
-        match record {
-            Record::Head(head) => {
-                self.latency_log.get_or_insert_with(|| LatencyLog::new(head.began_unix_s));
-                Ok(())
-            }
-            Record::Sample(sample) => self.append_sample(sample),
-            Record::Event(brunt_run::Event { unix_s, text }) => {
-                let at = Timestamp { unix_seconds: *unix_s };
-                let event = Event { at, text: text.clone() };
-                self.events.append(format!("{event}\n").as_bytes())
-            }
-            Record::News(json) => self.news.append(format!("{json}\n").as_bytes()),
-            Record::Standing(_) | Record::Ended(_) => Ok(()),
-        }
-    }
-
-    fn append_sample(&mut self, sample: &Sample) -> Result<(), FolderError> {
-        let mut rows = Counters::new();
-        rows.add_sample(sample);
-        self.counters.append(rows.take().as_bytes())?;
-        let log = self.latency_log.get_or_insert_with(|| LatencyLog::new(0));
-        for one in &sample.histograms {
-            // A journal that is carried on may come from anywhere.
-            let stream = tag(&one.stream);
-            log.add(&stream, one.begin, one.length, &one.latencies);
-        }
-        let lines = match sample.has_load() {
-            true => log.take(),
-            false => Vec::new(),
-        };
-        self.latencies.append(&lines)
-    }
-
-    fn sync(&mut self) -> Result<(), FolderError> {
-        let Self { journal, counters, latencies, events, news, .. } = self;
-        let mut tables = [journal, counters, latencies, events, news];
-        tables.iter_mut().try_for_each(|table| table.sync())
-    }
-}
-
-/// A file that only grows.
-struct Table {
-    path: PathBuf,
-    file: File,
-    changed: bool,
-}
-
-impl Table {
-    fn create(folder: &RunFolder, name: &str) -> Result<Self, FolderError> {
-        let path = folder.file(name);
-        match OpenOptions::new().append(true).create_new(true).open(&path) {
-            Ok(file) => Ok(Self { path, file, changed: false }),
-            Err(source) => Err(FolderError { path, source }),
-        }
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
-        self.changed |= !bytes.is_empty();
-        let written = self.file.write_all(bytes);
-        written.map_err(|source| self.refused(source))
-    }
-
-    fn sync(&mut self) -> Result<(), FolderError> {
-        if !std::mem::take(&mut self.changed) {
-            return Ok(());
-        }
-        let synced = self.file.sync_data();
-        synced.map_err(|source| self.refused(source))
-    }
-
-    fn refused(&self, source: io::Error) -> FolderError {
-        FolderError { path: self.path.clone(), source }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use brunt_run::{News, Row, fold};
+    use std::fs::OpenOptions;
+
+    use brunt_report::{Counters, Timestamp};
+    use brunt_run::{News, Row, Sample, fold};
     use brunt_stats::{Latencies, Reading};
     use brunt_units::Span;
 
+    use super::files::Place;
     use super::*;
+    use brunt_report::journal_in;
 
     fn head() -> Head {
         Head { run_id: "7".to_owned(), ..Head::default() }
@@ -443,7 +338,7 @@ mod tests {
     fn everything_is_there_in_its_order() {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
-        let recorder = Recorder::begin(&folder, head(), Vec::new()).unwrap();
+        let recorder = Recorder::begin(&folder, head(), Vec::new(), None).unwrap();
         recorder.collection_begins();
         (0..100).for_each(|at| recorder.sample(&recorded(at, 2)));
         let event = Event { at: Timestamp::default(), text: "two\nlines".to_owned() };
@@ -473,17 +368,18 @@ mod tests {
         assert_eq!((folded.samples.len(), folded.length), (100, Span::seconds(100)));
         assert_eq!(folded.ended, Some(Ended { verdict: "pass".to_owned() }));
         // The files of one run are not those of another.
-        assert!(Recorder::begin(&folder, head(), Vec::new()).is_err());
+        assert!(Recorder::begin(&folder, head(), Vec::new(), None).is_err());
     }
 
     #[test]
     fn a_full_disk_is_told_and_the_machine_still_watched() {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(parent.path(), Timestamp::default(), "x").unwrap();
-        let mut files = Files::of(&folder, head()).unwrap();
+        let files = Files::none(Tables::create(&folder).unwrap(), "7", None).unwrap();
+        let mut files = files.of(head()).unwrap();
         // Writing to this device fails as on a full disk.
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        files.counters.file = full;
+        files.tables.counters.place = Place::Open(full);
         let machine = Some(MachineWatch::new(Vec::new()));
         let mut keeper = Keeper { files, machine, outcome: Ok(()) };
         (0..2).for_each(|at| keeper.take(Piece::Sample(recorded(at, 1))));
@@ -492,6 +388,6 @@ mod tests {
         assert!(!keeper.machine.unwrap().counters().is_empty());
         let taken = RunFolder::create(parent.path(), Timestamp::default(), "y").unwrap();
         std::os::unix::fs::symlink("/dev/full", taken.file("latency.hlog")).unwrap();
-        assert!(Recorder::begin(&taken, head(), Vec::new()).is_err(), "a name that is taken");
+        assert!(Recorder::begin(&taken, head(), Vec::new(), None).is_err(), "a name that is taken");
     }
 }

@@ -19,6 +19,8 @@ use brunt_report::{
 use brunt_run::{Folded, Head, fold};
 use brunt_scenario::Document;
 
+use crate::unfinished;
+
 /// Reads the run in `folder`. One that did not end is judged by what it recorded.
 ///
 /// # Errors
@@ -84,9 +86,11 @@ pub fn plan(head: &Head) -> Option<Plan> {
 fn recorded(folded: &Folded) -> Option<Run> {
     let head = folded.heads.first()?;
     let outline = RunResult::from_json(&head.outline).ok()?;
-    let (result, samples) = match outline.world {
-        World::Real => unfinished_result(&plan(head)?, folded, &outline),
-        World::Virtual => brunt_lab::unfinished_result(&head.scenario, folded, &outline)?,
+    let is_storage = outline.drill.is_none() && outline.mail.is_none();
+    let (result, samples) = match (is_storage, outline.world) {
+        (false, _) => (unfinished::interrupted(&outline, folded), Vec::new()),
+        (true, World::Real) => unfinished_result(&plan(head)?, folded, &outline),
+        (true, World::Virtual) => brunt_lab::unfinished_result(&head.scenario, folded, &outline)?,
     };
     let events = folded.events.iter().map(|event| Event {
         at: Timestamp { unix_seconds: event.unix_s },

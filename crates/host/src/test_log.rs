@@ -81,6 +81,10 @@ pub fn news(news: &News) -> Vec<String> {
                 false => format!("Databases read in {took}; without content nothing is verified"),
             }]
         }
+        News::Happened { what, .. } => vec![what.clone()],
+        News::Control { name } => vec![format!("Control: {name}")],
+        News::Step { when, name } => vec![format!("{when}: {name}")],
+        News::Tested { value, outcome, .. } => vec![format!("{value}: {outcome}")],
         _ => Vec::new(),
     }
 }

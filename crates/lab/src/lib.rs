@@ -72,7 +72,7 @@ use serde::{Deserialize, Serialize};
 pub use crew::Crew;
 pub use drill::{
     DrillError, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation, Unable, drill,
-    engine_of,
+    engine_of, outline as drill_outline,
 };
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;

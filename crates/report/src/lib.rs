@@ -30,6 +30,7 @@ mod news;
 mod pictures;
 pub mod plot;
 pub mod recorded;
+mod records;
 pub mod result;
 mod run;
 #[cfg(test)]
@@ -57,6 +58,7 @@ pub use html::{
 pub use measured::{JOURNAL, each_sample, journal_in};
 pub use news::NewsLine;
 pub use pictures::Pictures;
+pub use records::{RECORDS_SCHEMA, Records};
 pub use result::RunResult;
 pub use run::{Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in};
 pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};

@@ -52,13 +52,17 @@ impl Writer {
         self.part = self.part.saturating_add(1);
     }
 
-    /// The bytes of `record`, which was made at `at`.
+    /// `record`, which was made at `at`, with the place that it gets.
+    pub fn place<'r>(&self, at: Time, record: &'r Record) -> Entry<&'r Record> {
+        Entry { run: self.run, part: self.part, seq: self.seq, at, record }
+    }
+
+    /// The bytes of `record`, which was made at `at`; the next one gets the next place.
     ///
     /// # Panics
     /// When it is longer than 64 MiB.
     pub fn bytes(&mut self, at: Time, record: &Record) -> Vec<u8> {
-        let (run, part, seq) = (self.run, self.part, self.seq);
-        let plain = Entry { run, part, seq, at, record }.to_plain();
+        let plain = self.place(at, record).to_plain();
         assert!(plain.len() <= RECORD_MAX, "a record of {} bytes", plain.len());
         let mut deflated = ZlibEncoder::new(vec![0; BORDER], Compression::default());
         let bytes = deflated.write_all(&plain).and_then(|()| deflated.finish());

@@ -4,6 +4,7 @@
 //! draws bars or prints lines, keeps the journal, reads the kernel's counters when the collection
 //! begins and ends.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use brunt_stats::{Latencies, Reading};
@@ -43,6 +44,24 @@ pub struct Silence;
 
 impl Listener for Silence {
     fn tell(&self, _: Time, _: &News) {}
+}
+
+impl<L: Listener + ?Sized> Listener for Rc<L> {
+    fn tell(&self, at: Time, news: &News) {
+        (**self).tell(at, news);
+    }
+
+    fn wants_news_every(&self) -> Span {
+        (**self).wants_news_every()
+    }
+
+    fn has_enough(&self) -> bool {
+        (**self).has_enough()
+    }
+
+    fn recorded(&self, recorded: &Recorded) {
+        (**self).recorded(recorded);
+    }
 }
 
 /// What one sample adds to the journal of the run.

@@ -43,7 +43,9 @@ pub struct Simulation {
 
 /// Progress of a simulation.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
+    /// The interval that has ended.
+    pub interval: &'a Interval,
     /// Virtual time so far.
     pub now: Time,
     /// Virtual time at the end.
@@ -60,7 +62,7 @@ pub struct Progress {
 /// When a stream names a LUN that does not exist; scenarios are checked before.
 pub fn simulate(
     simulation: &Simulation,
-    mut watch: impl FnMut(Progress) -> bool,
+    mut watch: impl FnMut(Progress<'_>) -> bool,
 ) -> Result<Outcome, SystemError> {
     let random = Streams::new(simulation.seed);
     let array = simulation.design.build(random.part("array"), &simulation.incidents)?;
@@ -85,8 +87,8 @@ pub fn simulate(
     while at < end {
         at = (at + simulation.interval).min(end);
         run.until(at, true);
-        run.measuring.close_interval(&*run.array);
-        if !watch(Progress { now: at, end }) {
+        let interval = run.measuring.close_interval(&*run.array);
+        if !watch(Progress { interval, now: at, end }) {
             break;
         }
     }

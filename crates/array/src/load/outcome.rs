@@ -255,7 +255,7 @@ impl Measuring {
         }
     }
 
-    pub(super) fn close_interval(&mut self, array: &dyn System) {
+    pub(super) fn close_interval(&mut self, array: &dyn System) -> &Interval {
         let now = array.now();
         let length = now - self.interval_since;
         let busy: Vec<Span> = array.drive_stats().iter().map(|drive| drive.busy).collect();
@@ -286,6 +286,7 @@ impl Measuring {
         }
         self.busy_before = busy;
         self.interval_since = now;
+        self.intervals.last().expect("it was pushed")
     }
 
     /// Share of the reads since the last call that the tier served.

@@ -34,6 +34,7 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::outlook::{Outlook, OutlookError, in_all, in_turn, outlook};
 use crate::output::Output;
+use crate::records::Lines;
 use crate::test_args::{DifferenceArgs, TestArgs};
 
 /// Arguments of `ab`.
@@ -113,9 +114,9 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     let [mut a, mut b] = sides(args)?;
     let options = args.difference.options();
     let shared = &args.test.shared;
-    let outlook = |side: &Tested| outlook(&side.scenario, args.test.consent(), &shared.out);
+    let outlook = |side: &Tested| outlook(&side.scenario, args.test.consent(), &shared.output.out);
     let outlooks = [outlook(&a)?, outlook(&b)?];
-    if shared.check {
+    if shared.output.check {
         for outlook in &outlooks {
             tell(&args.test, outlook, output)?;
             output.data("");
@@ -129,7 +130,7 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
         let name = |side: &Tested| one_line(&side.path.display().to_string()).into_owned();
         return Err(CompareError::Differ { one: name(&a), other: name(&b), differences }.into());
     }
-    if shared.check {
+    if shared.output.check {
         let runs = ROUND.len() * args.rounds as usize;
         output.show(&format!("{:14}{runs} runs: A B B A, {} times", "rounds", args.rounds));
         output.show(&format!("{:14}{}", "time", in_all(takes(args, &outlooks))));
@@ -138,7 +139,8 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     let interrupt = Interrupt::listen()?;
     output.talk(&format!("{:14}{}", "time", in_all(takes(args, &outlooks))));
     let begun = now();
-    let stopped = take_turns(args, &mut a, &mut b, &interrupt, output)?;
+    let lines = Lines::of(shared.output.json, output);
+    let stopped = take_turns(args, [&mut a, &mut b], &interrupt, &lines, output)?;
     let pairs = a.runs.len().min(b.runs.len());
     a.runs.truncate(pairs);
     b.runs.truncate(pairs);
@@ -151,18 +153,16 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     let options = Options { allow_differences: true, ..options };
     let comparison = compare(&a.runs, &b.runs, &options)?;
     let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
-    let folder = RunFolder::create(&shared.out, begun, &name)?;
+    let folder = RunFolder::create(&shared.output.out, begun, &name)?;
     folder.write("comparison.json", comparison.to_json().as_bytes())?;
     let page = comparison_html(&comparison, &a.runs, &b.runs);
     folder.write("report.html", page.as_bytes())?;
     args.difference.export(|| comparison.to_markdown(), || comparison.to_junit())?;
-    match shared.json {
-        true => output.data(comparison.to_json().trim_end()),
-        false => {
-            output.talk("");
-            output.show(&words(&comparison, Some(&folder.file("report.html")), output));
-        }
-    }
+    let text = comparison.to_json();
+    shared.output.tell(lines, ("compared", &text), output, || {
+        output.talk("");
+        output.show(&words(&comparison, Some(&folder.file("report.html")), output));
+    });
     Ok(match stopped {
         Some(exit) => exit,
         None if args.difference.gate => gate(&comparison),
@@ -173,9 +173,9 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
 /// All rounds, or as many as it comes to; then why it did not come to more.
 fn take_turns(
     args: &AbArgs,
-    a: &mut Tested,
-    b: &mut Tested,
+    [a, b]: [&mut Tested; 2],
     interrupt: &Interrupt,
+    lines: &Lines,
     output: &Output,
 ) -> Result<Option<Exit>, AbError> {
     let all = ROUND.len() * args.rounds as usize;
@@ -189,7 +189,7 @@ fn take_turns(
         let mut scenario = tested.scenario.clone();
         // Both runs of a pair do the same operations.
         scenario.test.seed = scenario.test.seed.wrapping_add(tested.runs.len() as u64);
-        let outcome = once(&args.test, &scenario, None, interrupt, None, output)?;
+        let outcome = once(&args.test, &scenario, (None, None), interrupt, lines, output)?;
         let Some(outcome) = outcome else {
             return Ok(Some(Exit::Interrupted));
         };

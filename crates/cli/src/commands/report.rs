@@ -51,7 +51,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Watch a test of real storage that still runs, then print its result; writes nothing
+    /// Watch work that still goes on, then print its result; writes nothing
     #[arg(long, conflicts_with_all = ["out", "jetstress_name"])]
     pub follow: bool,
 
@@ -59,7 +59,7 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with = "out")]
     pub jetstress_name: bool,
 
-    /// Print the result as JSON on stdout
+    /// Print the result as JSON on stdout; with --follow every record, the result last
     #[arg(long)]
     pub json: bool,
 
@@ -91,9 +91,6 @@ pub enum ReportError {
     /// There is nothing to follow.
     #[error("{}: there is no such journal, so there is nothing to follow", .0.display())]
     NoJournal(PathBuf),
-    /// Only tests of real storage are followed.
-    #[error("{}: is not a test of real storage, and only these can be followed", .0.display())]
-    NotFollowed(PathBuf),
     /// One run is followed at a time.
     #[error("--follow takes one run\n  for example: brunt report {} --follow", .0.display())]
     FollowOne(PathBuf),
@@ -206,10 +203,19 @@ fn watch(args: &ReportArgs, folder: &Path, output: &Output) -> Result<Exit, Repo
     if !follow::follow(folder, args.json, output)? {
         return Ok(Exit::Interrupted);
     }
-    if !args.json {
-        let result = read(folder)?.result;
-        let text = summary(&result, &folder.join("report.html"), output);
-        output.show(&format!("\n{text}{}", verdict_again(&result, output)));
+    if args.json {
+        return Ok(Exit::Passed);
+    }
+    let report = folder.join("report.html");
+    match read(folder) {
+        Ok(run) => {
+            let text = summary(&run.result, &report, output);
+            output.show(&format!("\n{text}{}", verdict_again(&run.result, output)));
+        }
+        Err(ReportError::Read(ReadError::NotOneRun { .. })) => {
+            output.show(&format!("\n{:14}{}", "report", report.display()));
+        }
+        Err(error) => return Err(error),
     }
     Ok(Exit::Passed)
 }

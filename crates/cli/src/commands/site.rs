@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::version;
 
 /// Arguments of `site`.
 #[derive(Args, Clone, Debug)]
@@ -25,5 +26,5 @@ pub struct SiteArgs {
 /// # Errors
 /// [`SiteError`] when it could not begin.
 pub fn run(arguments: &SiteArgs, _: &Output) -> Result<Exit, SiteError> {
-    site::serve(arguments.address).map(|()| Exit::Passed)
+    site::serve(arguments.address, version::commit()).map(|()| Exit::Passed)
 }

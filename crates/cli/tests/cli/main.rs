@@ -12,6 +12,7 @@ mod package;
 mod pages;
 mod papers;
 mod program;
+mod records;
 mod run_folder;
 mod shards;
 mod simulated_load;

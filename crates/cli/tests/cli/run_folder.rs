@@ -202,9 +202,17 @@ fn followed(home: &Path, first: &Path) {
         assert!(told.contains(words), "{words}: {told}");
     }
     let (code, told) = follow(first, &["--json"]);
-    let news = fs::read_to_string(first.join("news.jsonl")).unwrap();
-    let (_, news) = news.split_once('\n').unwrap();
-    assert_eq!((code, told.trim_end()), (Some(0), news.trim_end()));
+    assert_eq!(code, Some(0), "{told}");
+    let lines: Vec<Value> = told.lines().map(|line| json(line.as_bytes())).collect();
+    let (head, last) = (&lines[0], &lines[lines.len() - 1]);
+    assert_eq!((&head["record"], &head["schema"]), (&"head".into(), &"brunt.records/1".into()));
+    let news = lines.iter().filter(|line| line["record"] == "news");
+    let news: Vec<&Value> = news.map(|line| &line["news"]).collect();
+    let kept = fs::read_to_string(first.join("news.jsonl")).unwrap();
+    let kept: Vec<Value> = kept.lines().skip(1).map(|line| json(line.as_bytes())).collect();
+    assert!(news.into_iter().eq(&kept), "{told}");
+    let result = json(&fs::read(first.join("result.json")).unwrap());
+    assert_eq!((&last["record"], &last["result"]), (&"ended".into(), &result));
     let (code, told) = follow(home, &[]);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("nothing to follow"), "{told}");

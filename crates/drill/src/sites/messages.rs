@@ -8,8 +8,11 @@
 //!                      ! 0 0 replace 1234 7 hard
 //! ```
 //!
-//! A line that has not ended when its process is killed was never said.
+//! A line that has not ended when its process is killed was never said. One that is longer than
+//! [`COMMAND_MAX`] or [`ANSWER_MAX`] ends the conversation. On another host the first command and its
+//! answer say who speaks: [`Speaker`]. Other ways to carry lines add no messages.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -21,13 +24,67 @@ use serde::{Deserialize, Serialize};
 use super::lines;
 use crate::Key;
 
+/// The version of these messages.
+pub const PROTOCOL: u32 = 1;
+
+/// Bytes of a command with its end.
+pub const COMMAND_MAX: usize = 1 << 20;
+
+/// Bytes of what a site says in a line: the longest answer is of some hundred records.
+pub const ANSWER_MAX: usize = 4 << 20;
+
+/// The program at an end of the line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Speaker {
+    /// 0 is one that did not say.
+    #[serde(default)]
+    pub protocol: u32,
+    pub version: String,
+    /// The commit that it was built from, where that is known.
+    #[serde(default)]
+    pub commit: Option<String>,
+}
+
+impl Speaker {
+    /// This program, built from `commit`.
+    pub fn own(commit: Option<&str>) -> Self {
+        let (version, commit) = (super::site::VERSION.to_owned(), commit.map(str::to_owned));
+        Self { protocol: PROTOCOL, version, commit }
+    }
+
+    /// Whether both are the same program, as far as they say.
+    pub fn is(&self, other: &Self) -> bool {
+        let commits = self.commit.as_ref().zip(other.commit.as_ref());
+        let same_commit = commits.is_none_or(|(one, other)| one == other);
+        (self.protocol, &self.version) == (other.protocol, &other.version) && same_commit
+    }
+}
+
+impl fmt::Display for Speaker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.version)?;
+        if let Some(commit) = &self.commit {
+            write!(f, " ({commit})")?;
+        }
+        match self.protocol == PROTOCOL {
+            true => Ok(()),
+            false => write!(f, ", protocol {}", self.protocol),
+        }
+    }
+}
+
 /// What a site is asked to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Takes `folder` for itself, on another host than the drill's, and empties it at the end.
     /// Comes before all others.
-    Take { folder: PathBuf, replace: bool },
+    Take {
+        folder: PathBuf,
+        replace: bool,
+        #[serde(default)]
+        drill: Speaker,
+    },
     /// Works below `folder` from now on, on what `scenario` describes. Comes first, or after
     /// `take`.
     Begin {
@@ -76,7 +133,8 @@ pub enum Answer {
     /// Has its folder, for log segments of this size; and which brunt it is.
     Taken {
         log_segment: usize,
-        version: String,
+        #[serde(flatten)]
+        site: Speaker,
     },
     /// It could not be done.
     Failed {
@@ -205,6 +263,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_the_same_program_is_understood() {
+        let own = Speaker::own(Some("1b7112e"));
+        assert!(own.is(&own) && own.is(&Speaker { commit: None, ..own.clone() }));
+        for other in [
+            Speaker { protocol: 2, ..own.clone() },
+            Speaker { version: "9.0.0".to_owned(), ..own.clone() },
+            Speaker { commit: Some("ffffff0".to_owned()), ..own.clone() },
+            Speaker::default(),
+        ] {
+            assert!(!own.is(&other), "{other}");
+        }
+    }
+
+    #[test]
     fn lines_are_read_as_they_were_said() {
         let look = Command::Look { keys: vec![(1, 0, 77)] };
         assert_eq!(line(&look), "{\"look\":{\"keys\":[[1,0,77]]}}\n");
@@ -214,6 +286,12 @@ mod tests {
         assert_eq!(said, Some(SiteMessage::Answer(found)));
         let fenced = SiteMessage::parse("{\"fenced\":{\"epoch\":2}}");
         assert_eq!(fenced, Some(SiteMessage::News(Answer::Fenced { epoch: 2 })));
+        let taken = "{\"taken\":{\"log_segment\":512,\"version\":\"0.1.0\"}}";
+        let Some(SiteMessage::Answer(Answer::Taken { site, .. })) = SiteMessage::parse(taken)
+        else {
+            panic!("an older program is understood so far");
+        };
+        assert_eq!(site.to_string(), "0.1.0, protocol 0");
         let Some(SiteMessage::Acknowledged(change)) = SiteMessage::parse("! 0 1 delete 12 7 hard")
         else {
             panic!("it is a line of the journal");

@@ -100,6 +100,9 @@ pub trait Storage {
     /// Whether the destination lies on another host, which takes its folder for itself.
     fn is_remote(&self) -> bool;
 
+    /// The program of the drill.
+    fn speaker(&self) -> messages::Speaker;
+
     /// Whether the destination may replace what another drill left in its folder.
     fn may_replace(&self) -> bool;
 

@@ -8,7 +8,6 @@ use brunt_scenario::SiteReplication;
 
 use super::messages::{Answer, Command};
 use super::pair::{SitePair, unexpected};
-use super::site;
 use crate::{Base, CourseError, Ledger, Side};
 
 impl SitePair {
@@ -46,14 +45,15 @@ impl SitePair {
         let take = Command::Take {
             folder: self.drill.destination.value.clone(),
             replace: self.storage.may_replace(),
+            drill: self.storage.speaker(),
         };
-        let Answer::Taken { log_segment, version } = self.ask(Side::Destination, &take).await?
-        else {
+        let Answer::Taken { log_segment, site } = self.ask(Side::Destination, &take).await? else {
             return Err(unexpected(Side::Destination));
         };
-        match version == site::VERSION {
+        let own = self.storage.speaker();
+        match own.is(&site) {
             true => Ok(log_segment),
-            false => Err(CourseError::OtherVersion(version)),
+            false => Err(CourseError::OtherProgram { there: site, own }),
         }
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use brunt_drill::sites::messages::{Answer, Command, line};
+use brunt_drill::sites::messages::{Answer, Command, Speaker, line};
 use brunt_drill::sites::relay::Relay;
 use brunt_drill::sites::site::{Inbox, SiteOptions, Voice};
 use brunt_drill::sites::{CourseError, Doing, Heed, Link, Site, Storage, lines, site};
@@ -272,6 +272,10 @@ impl Link for ModelledLink {
 pub(crate) struct ModelledStorage;
 
 impl Storage for ModelledStorage {
+    fn speaker(&self) -> Speaker {
+        Speaker::own(None)
+    }
+
     fn is_remote(&self) -> bool {
         false
     }

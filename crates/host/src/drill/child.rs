@@ -17,6 +17,7 @@ use std::time::Duration;
 use std::{env, io};
 
 use brunt_drill::sites::Site;
+use brunt_drill::sites::messages::ANSWER_MAX;
 use brunt_scenario::RemoteHost;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -26,9 +27,6 @@ use crate::shell::quoted;
 
 /// Bytes that are kept of what a process says on stderr.
 const WORDS_MAX: usize = 4 << 10;
-/// The longest line that a process says is one of some hundred records. What is longer comes from
-/// something else.
-const LINE_MAX: usize = 4 << 20;
 /// Bytes of such a line that are shown.
 const SHOWN_MAX: usize = 80;
 /// Bytes that are read at once, much more than a pipe holds: a process that never stops talking
@@ -251,7 +249,7 @@ impl<P: Read> Speech<P> {
         let lines = std::mem::replace(&mut self.begun, rest);
         let lines = String::from_utf8_lossy(&lines);
         let mut lines: Vec<String> = lines.lines().map(str::to_owned).collect();
-        if self.begun.len() > LINE_MAX {
+        if self.begun.len() > ANSWER_MAX {
             let begin = String::from_utf8_lossy(&self.begun[..SHOWN_MAX]).into_owned();
             self.begun = Vec::new();
             lines.push(format!("{begin}..."));
@@ -291,7 +289,7 @@ mod tests {
         let mut said = Vec::new();
         for _ in 0..20 {
             said.extend(speech.new_lines());
-            assert!(speech.begun.len() <= LINE_MAX + HEARD_AT_ONCE);
+            assert!(speech.begun.len() <= ANSWER_MAX + HEARD_AT_ONCE);
         }
         assert!(said.len() > 2 && said[0].len() < 100, "{said:?}");
         assert!(!speech.has_ended);

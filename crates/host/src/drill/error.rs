@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use brunt_drill::sites::CourseError;
+use brunt_report::FolderError;
 use brunt_scenario::StepTime;
 use brunt_world_real::StartError;
 
@@ -48,6 +49,9 @@ pub enum RealDrillError {
     /// So did the drill itself.
     #[error("{error}\n{clean_up}")]
     DrillAndCleanUp { error: Box<Self>, clean_up: CleanUpError },
+    /// Its journal cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] FolderError),
     /// The user stopped it before it had a result.
     #[error("stopped before its end")]
     Stopped,

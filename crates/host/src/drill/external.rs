@@ -251,6 +251,7 @@ pub(super) fn controls(
     let own = Rc::new(Setup {
         drill: Rc::new(drill),
         program: setup.program.clone(),
+        commit: setup.commit,
         folders,
         consent: setup.consent,
         link: setup.link.clone(),

@@ -34,19 +34,22 @@ use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_drill::sites::CoursePlan;
-use brunt_drill::{Objectives, Rehearsed, Words};
+use brunt_drill::{Objectives, Rehearsed, Words, outline as drill_outline};
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::result;
-use brunt_report::RunResult;
-use brunt_report::result::Origin;
-use brunt_run::{Listener, Stop};
+use brunt_report::result::{Origin, Verdict};
+use brunt_report::{RunFolder, RunResult, Timestamp};
+use brunt_run::{Head, Listener, Stop};
 use brunt_scenario::{RealDrill, SiteReplication};
 use brunt_units::Time;
 use brunt_world_real::{Backend, ClockZero};
 
 use crate::consent::Consent;
+use crate::keeping::Keeping;
+use crate::recorder::{Heard, Recorder};
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
+use crate::{plan, runs};
 pub use error::RealDrillError;
 use folders::SiteFolder;
 use link::LinkKind;
@@ -60,20 +63,54 @@ pub struct RealDrillOptions {
     pub controls: bool,
     /// The program that is started for each site; `None` for the one that is running.
     pub program: Option<PathBuf>,
+    /// The commit that this program was built from, where that is known.
+    pub commit: Option<&'static str>,
 }
 
-/// Rehearses `drill` on this machine, for a program called as `origin` says.
+/// Rehearses `drill` on this machine, for a program called as `origin` says. Its journal is kept in
+/// `folder`; it says *interrupted* of a drill that was stopped.
 ///
 /// # Errors
 /// [`RealDrillError`] when there was no drill. Nothing of it is left, on any way out.
 pub fn rehearse(
     drill: &RealDrill,
     options: &RealDrillOptions,
-    origin: impl FnOnce(u64, String) -> Origin,
+    origin: impl Fn(u64, String) -> Origin,
+    (folder, heard): (&RunFolder, Option<Heard>),
+    listener: Rc<dyn Listener>,
+    stop: &Stop,
+) -> Result<RunResult, RealDrillError> {
+    let begun = (SystemTime::now(), ClockZero::now());
+    let plan = plan_of(drill, begun.0);
+    let outline = {
+        let origin = origin(plan.seed, plan.run.to_string());
+        let backend = world(drill, begun.1)?.backend();
+        drill_outline(written(&plan, &places(&plan), &backend, origin))
+    };
+    let (scenario, outline) = (drill.to_toml(), outline.to_json());
+    let head = Head { scenario, outline, ..runs::head(&plan) };
+    let began = Timestamp { unix_seconds: head.began_unix_s };
+    let recorder = Recorder::of_work(Some(folder), head, heard)?;
+    let keeping = Rc::new(Keeping::new(recorder, began, listener));
+    let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
+    let result = conducted(drill, options, origin, begun, &listener, stop);
+    match &result {
+        _ if stop.is_asked() => keeping.ended(Verdict::Interrupted)?,
+        Ok(result) => keeping.ended(result.verdict)?,
+        Err(_) => keeping.end()?,
+    }
+    result
+}
+
+/// The same, told to `listener`.
+fn conducted(
+    drill: &RealDrill,
+    options: &RealDrillOptions,
+    origin: impl Fn(u64, String) -> Origin,
+    (begun, zero): (SystemTime, ClockZero),
     listener: &Rc<dyn Listener>,
     stop: &Stop,
 ) -> Result<RunResult, RealDrillError> {
-    let (begun, zero) = (SystemTime::now(), ClockZero::now());
     let _held = match drill.replication {
         SiteReplication::External => Some(external::hold(drill)?),
         _ => None,
@@ -97,9 +134,7 @@ pub fn rehearse(
     }
     let Completed { rehearsed, plan, places, backend } = completed;
     let origin = origin(plan.seed, plan.run.to_string());
-    let around = surroundings(&plan, &places, &DeviceCounts::new(), &backend, origin);
-    let nothing = TestRun::unfinished(&plan, Time::ZERO);
-    let mut result = result(&plan, &nothing, &around);
+    let mut result = written(&plan, &places, &backend, origin);
     let words = Words {
         by: match external::leaves_source_alive(drill) {
             true => {
@@ -119,6 +154,17 @@ pub fn rehearse(
     let is_synchronous = drill.replication == SiteReplication::Synchronous;
     rehearsed.put_into(&mut result, &Objectives::of(&drill.drill, is_synchronous), &words);
     Ok(result)
+}
+
+/// The plan of the server at the source.
+fn plan_of(drill: &RealDrill, begun: SystemTime) -> Plan {
+    plan::plan(&drill.at(&drill.source.value), Consent::default(), begun)
+}
+
+/// The result of that server, which was not tested.
+fn written(plan: &Plan, places: &[Used], backend: &Backend, origin: Origin) -> RunResult {
+    let around = surroundings(plan, places, &DeviceCounts::new(), backend, origin);
+    result(plan, &TestRun::unfinished(plan, Time::ZERO), &around)
 }
 
 /// What came of a drill, and where it took place.
@@ -152,6 +198,7 @@ fn run_drill(
     let setup = Rc::new(Setup {
         drill: Rc::new(drill.clone()),
         program,
+        commit: options.commit,
         folders,
         consent: options.consent,
         link,
@@ -159,7 +206,7 @@ fn run_drill(
         run,
         arrived: RefCell::default(),
     });
-    let plan = setup.plan(begun);
+    let plan = plan_of(drill, begun);
     let places = places(&plan);
     let course_plan = CoursePlan {
         timeline: drill.timeline.clone(),

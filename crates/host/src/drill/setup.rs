@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use brunt_drill::Rehearsed;
+use brunt_drill::sites::messages::Speaker;
 use brunt_drill::sites::{CourseError, CoursePlan, Doing, Heed, Site, SitePair, Sites, Storage};
-use brunt_qualify::plan::Plan;
 use brunt_run::{Listener, Stop};
 use brunt_scenario::{Exec, RealDrill};
 use brunt_world::World;
@@ -27,6 +26,8 @@ const SLAB_BYTES: usize = 1 << 20;
 pub(super) struct Setup {
     pub(super) drill: Rc<RealDrill>,
     pub(super) program: PathBuf,
+    /// The commit that this program was built from.
+    pub(super) commit: Option<&'static str>,
     /// Of the source, and of the destination where brunt replicates to it on this host.
     pub(super) folders: Vec<SiteFolder>,
     pub(super) consent: Consent,
@@ -39,17 +40,13 @@ pub(super) struct Setup {
     pub(super) arrived: RefCell<Option<SiteFolder>>,
 }
 
-impl Setup {
-    /// The plan of the server at the source.
-    pub(super) fn plan(&self, begun: SystemTime) -> Plan {
-        let scenario = self.drill.at(&self.drill.source.value);
-        plan::plan(&scenario, Consent::default(), begun)
-    }
-}
-
 impl Storage for Setup {
     fn is_remote(&self) -> bool {
         self.drill.remote.is_some()
+    }
+
+    fn speaker(&self) -> Speaker {
+        Speaker::own(self.commit)
     }
 
     fn may_replace(&self) -> bool {

@@ -30,6 +30,7 @@ mod kept;
 mod outcome;
 mod preflight;
 pub mod target;
+mod telling;
 mod usage;
 mod words;
 mod work;
@@ -61,6 +62,8 @@ pub use choice::{Asked, choose};
 pub use cleaning::{CleanedRun, clean, left_servers};
 pub use error::LoadError;
 pub use incidents::{kill_each, power_cut};
+pub use outcome::outline;
+pub use telling::Telling;
 pub use words::planned;
 
 use attendant::Attendant;

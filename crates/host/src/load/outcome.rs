@@ -22,6 +22,22 @@ use crate::surroundings::machine;
 /// The name of a test without a scenario.
 const NAME: &str = "load";
 
+/// What the head of a journal says of a run called `name`, with `users`, that has not ended.
+pub fn outline(name: &str, users: u64, began: Timestamp, origin: Origin) -> RunResult {
+    let run = MailRun {
+        name: name.to_owned(),
+        sentence: "The run has not ended.".to_owned(),
+        verdict: Verdict::Interrupted,
+        reasons: vec!["the run has not ended".to_owned()],
+        rules: Vec::new(),
+        times: Times { ended: None, ..times(began.unix_seconds, Time::ZERO, Time::ZERO) },
+        origin,
+        machine: machine(),
+        backend: String::new(),
+    };
+    RunResult::of_mail(run, Mail { users, ..Mail::default() })
+}
+
 /// What an audit came to.
 pub(super) struct Judged<'a> {
     pub(super) mailing: &'a Mailing,

@@ -31,6 +31,7 @@ use brunt_run::{Listener, Stop};
 use brunt_scenario::ModelledScenario;
 use brunt_units::{ByteSize, Span, Time};
 
+pub use outcome::outline;
 pub use prove::{PairCoverage, PairProof, PairProven, PairViolation};
 
 use mail_server::MailServer;

@@ -21,9 +21,7 @@ pub(super) fn result(
     engine: Engine,
     rehearsed: Rehearsed,
 ) -> RunResult {
-    let server = Server::new(scenario, 0, false, (scenario.scenario.test.seed, 1));
-    let nothing = TestRun::unfinished(&server.plan, Time::ZERO);
-    let mut result = server.result(scenario, &options.program, None, &[], &nothing);
+    let mut result = untested(scenario, options);
     let words = Words {
         by: match engine {
             Engine::Bytes => "every record was read at the survivor",
@@ -31,12 +29,25 @@ pub(super) fn result(
         },
         remark: PREDICTED,
     };
+    rehearsed.put_into(&mut result, &objectives(scenario), &words);
+    result
+}
+
+/// What the head of a journal says of such a drill.
+pub fn outline(scenario: &ModelledScenario, options: &DrillOptions) -> RunResult {
+    brunt_drill::outline(untested(scenario, options))
+}
+
+/// The result of servers that were not tested.
+fn untested(scenario: &ModelledScenario, options: &DrillOptions) -> RunResult {
+    let server = Server::new(scenario, 0, false, (scenario.scenario.test.seed, 1));
+    let nothing = TestRun::unfinished(&server.plan, Time::ZERO);
+    let mut result = server.result(scenario, &options.program, None, &[], &nothing);
     // The servers are alike.
     let setup = &mut result.storage.details.setup;
     let servers = scenario.servers.len();
     setup.sessions *= u32::try_from(servers).expect("few servers");
     setup.mailboxes = setup.mailboxes.map(|own| own * servers as u64);
-    rehearsed.put_into(&mut result, &objectives(scenario), &words);
     result
 }
 

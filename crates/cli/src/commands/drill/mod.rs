@@ -11,24 +11,25 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use brunt_host::drill::RealDrillError;
+use brunt_host::runs;
 use brunt_host::shell::quoted;
 use brunt_lab::DrillError;
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult, given_and_measured};
 use brunt_report::{
-    Cell, Column, Event, FolderError, Row, Run, RunFolder, Table, counted, decimals, one_line,
-    report_html,
+    Cell, Column, Event, FolderError, ReadError, Row, Run, RunFolder, Table, counted, decimals,
+    one_line, report_html,
 };
-use brunt_run::{Listener, News};
 use brunt_scenario::{DEMO_DRILL, Document, Override, Refusal, Subject};
-use brunt_units::{ByteSize, Span, Time};
+use brunt_units::{ByteSize, Span};
 use clap::Args;
 
+use crate::clock::now;
 use crate::closing::{failure, rules, verdict_again, verdict_line};
 use crate::commands::simulate::{Engine, SimulateError};
 use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::records::Lines;
 use crate::source::Source;
 use crate::test_args::SharedArgs;
 
@@ -105,6 +106,9 @@ pub enum DrillCommandError {
     /// The drill's folder cannot be made or filled.
     #[error(transparent)]
     Folder(#[from] FolderError),
+    /// What its journal has cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The working folder or a signal cannot be had.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -149,55 +153,17 @@ fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
     args.shared.overrides("test", mode)
 }
 
-/// Tells what happens while it is rehearsed.
-struct Screen {
-    output: Output,
-    progress: std::cell::RefCell<Option<Progress>>,
-}
-
-impl Screen {
-    fn new(output: &Output) -> Self {
-        Self { progress: Some(output.progress("drill")).into(), output: output.clone() }
-    }
-
-    fn line(&self, text: &str) {
-        if let Some(mut progress) = self.progress.borrow_mut().take() {
-            progress.vanish();
-        }
-        self.output.talk(text);
-    }
-}
-
-impl Listener for Screen {
-    fn tell(&self, _: Time, news: &News) {
-        match news {
-            News::Happened { at_s, what } => {
-                let at = Span::from_seconds(*at_s).to_string();
-                self.line(&format!("{at:>14}  {what}"));
-            }
-            News::Rehearsing { at_s, share } => {
-                let mut progress = self.progress.borrow_mut();
-                let progress = progress.get_or_insert_with(|| self.output.progress("drill"));
-                progress.show(*share, || Span::from_seconds(*at_s).to_string());
-            }
-            News::Control { name } => self.line(&format!("{:14}{name}", "control")),
-            News::Step { when, name } => self.line(&format!("{when:14}{name}")),
-            _ => {}
-        }
-    }
-}
-
 /// The last lines, or the result as JSON.
-fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, output: &Output) {
-    if args.shared.json {
-        return output.data(result.to_json().trim_end());
-    }
-    output.talk("");
-    let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
-    let paths = paths.each_ref().map(PathBuf::as_path);
-    let drill = result.drill.iter();
-    let text = drill.map(|drill| closing(result, drill, paths, &consent(args), output));
-    output.show(&text.collect::<String>());
+fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, lines: Lines, output: &Output) {
+    let text = result.to_json();
+    args.shared.output.tell(lines, (result.verdict.word(), &text), output, || {
+        output.talk("");
+        let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
+        let paths = paths.each_ref().map(PathBuf::as_path);
+        let drill = result.drill.iter();
+        let text = drill.map(|drill| closing(result, drill, paths, &consent(args), output));
+        output.show(&text.collect::<String>());
+    });
 }
 
 /// What was allowed, as flags.
@@ -208,39 +174,30 @@ fn consent(args: &DrillArgs) -> String {
     std::iter::once(exec.to_owned()).chain(paths).collect()
 }
 
-/// Writes the files of the drill. Nothing stays of a folder that cannot be filled; `result.json` is
-/// the last, so where it is, all are.
-fn keep(folder: &RunFolder, scenario: String, result: &RunResult) -> Result<(), FolderError> {
-    let run = run_of(scenario, result);
-    let events: String = run.events.iter().map(|event| format!("{event}\n")).collect();
-    let files = [
-        ("scenario.toml", run.scenario.clone()),
-        ("events.log", events),
-        ("report.html", report_html(&run)),
-        ("result.json", result.to_json()),
-    ];
-    let mut written = files.iter().map(|(name, text)| folder.write(name, text.as_bytes()));
-    let kept = written.try_for_each(|file| file);
-    if kept.is_err() {
-        folder.clone().discard();
-    }
-    kept
+/// Writes what follows from the drill beside its journal. `result.json` is the last, so where it is,
+/// all is.
+fn keep(folder: &RunFolder, run: &Run) -> Result<(), FolderError> {
+    folder.write("report.html", report_html(run).as_bytes())?;
+    folder.write("result.json", run.result.to_json().as_bytes())
+}
+
+/// What is known of a drill that was stopped: what its journal has.
+fn stopped(folder: &RunFolder) -> Result<Run, ReadError> {
+    let mut run = runs::read(folder.path())?;
+    run.result.times.ended = Some(now());
+    Ok(run)
 }
 
 /// What its folder says of a drill.
-fn run_of(scenario: String, result: &RunResult) -> Run {
+fn run_of(scenario: String, result: RunResult) -> Run {
     let events = result.drill.iter().flat_map(|drill| &drill.events);
     let begun = result.times.started;
     let event = |event: &DrillEvent| Event {
         at: begun.after(Span::from_seconds(event.at_s).0.div_euclid(1_000_000_000)),
         text: event.what.clone(),
     };
-    Run {
-        result: result.clone(),
-        scenario,
-        events: events.map(event).collect(),
-        samples: Vec::new(),
-    }
+    let events = events.map(event).collect();
+    Run { result, scenario, events, samples: Vec::new() }
 }
 
 /// The last lines: verdict, what was lost, the steps, the controls, and where everything is.

@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use brunt_lab::{DrillError, DrillOptions, drill, engine_of};
+use brunt_host::keeping::Keeping;
+use brunt_host::recorder::Recorder;
+use brunt_lab::{DrillError, DrillOptions, drill, drill_outline, engine_of};
 use brunt_report::RunFolder;
-use brunt_run::{Listener, Stop};
+use brunt_report::result::Verdict;
+use brunt_run::{Head, Listener, Stop};
 use brunt_scenario::{Document, ModelledScenario, Override};
 
-use super::{DrillArgs, Screen, keep, tell};
+use super::{DrillArgs, keep, run_of, stopped, tell};
 use crate::clock::now;
 use crate::commands::simulate::SimulateError;
 use crate::commands::simulate::test::words;
@@ -15,6 +18,8 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
+use crate::records::Lines;
+use crate::teller::Teller;
 use crate::version;
 
 /// Rehearses the arrays of `document`.
@@ -33,28 +38,48 @@ pub(super) fn run(
         controls: !args.no_controls,
         program: version::program(),
     };
-    if args.shared.check {
+    if args.shared.output.check {
         return check(document, &overrides, &options, output);
     }
     let scenario = document.modelled_test(&overrides)?;
     let interrupt = Interrupt::listen()?;
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&scenario, &options));
-    let screen: Rc<dyn Listener> = Rc::new(Screen::new(output));
-    let result = drill(&scenario, &options, &screen, &stop);
-    drop(screen);
-    let result = match result {
-        Err(DrillError::Stopped) => {
-            output.talk("stopped: an interrupted drill leaves no run folder");
-            return Ok(Exit::Interrupted);
-        }
-        other => other?,
+    let outline = drill_outline(&scenario, &options);
+    let began = outline.times.started;
+    let name = &scenario.scenario.name;
+    let folder = RunFolder::of_kind(&args.shared.output.out, now(), name, "drill")?;
+    folder.write("scenario.toml", scenario.to_toml().as_bytes())?;
+    let head = Head {
+        run_id: outline.origin.run_id.clone(),
+        began_unix_s: began.unix_seconds,
+        scenario: scenario.to_toml(),
+        outline: outline.to_json(),
     };
-    let begun = now();
-    let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.scenario.name, "drill")?;
-    keep(&folder, scenario.to_toml(), &result)?;
-    tell(args, &result, &folder, output);
-    Ok(result.verdict.into())
+    let lines = Lines::of(args.shared.output.json, output);
+    let recorder = Recorder::of_work(Some(&folder), head, lines.heard())?;
+    let keeping = Rc::new(Keeping::new(recorder, began, Teller::new(output, "drill")));
+    let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
+    let result = drill(&scenario, &options, &listener, &stop);
+    keeping.shown().clear();
+    let run = match result {
+        Ok(result) => {
+            keeping.ended(result.verdict)?;
+            run_of(scenario.to_toml(), result)
+        }
+        Err(DrillError::Stopped) => {
+            keeping.ended(Verdict::Interrupted)?;
+            stopped(&folder)?
+        }
+        Err(error) => {
+            keeping.end()?;
+            folder.discard();
+            return Err(error.into());
+        }
+    };
+    keep(&folder, &run)?;
+    tell(args, &run.result, &folder, lines, output);
+    Ok(run.result.verdict.into())
 }
 
 fn check(

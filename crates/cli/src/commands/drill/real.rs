@@ -21,13 +21,15 @@ use brunt_run::{Listener, Stop};
 use brunt_scenario::{Decision, Document, Override, RealDrill, SiteIncident, SiteReplication};
 use brunt_units::Span;
 
-use super::{DrillArgs, DrillCommandError, Screen, keep, tell};
+use super::{DrillArgs, DrillCommandError, keep, run_of, tell};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
 use crate::opening::{first_line, goal, labelled, volume};
 use crate::output::Output;
+use crate::records::Lines;
+use crate::teller::Teller;
 use crate::version;
 
 /// Rehearses the two folders of `document`.
@@ -48,7 +50,7 @@ pub(super) fn run(
         check_folders(&drill, consent).map_err(RealDrillError::from)?;
     }
     check_memory(&drill.scenario)?;
-    if args.shared.check {
+    if args.shared.output.check {
         output.show(opening(&drill).trim_end());
         return Ok(Exit::Passed);
     }
@@ -67,25 +69,38 @@ pub(super) fn run(
     }
     let stop = Stop::from(interrupt.flag());
     output.talk(&opening(&drill));
-    let screen: Rc<dyn Listener> = Rc::new(Screen::new(output));
-    let options = RealDrillOptions { consent, controls: !args.no_controls, program: None };
-    let begun = now();
-    let result = match rehearse(&drill, &options, version::origin, &screen, &stop) {
-        Err(RealDrillError::Stopped) => None,
-        other => Some(other?),
+    let name = &drill.scenario.name;
+    let folder = RunFolder::of_kind(&args.shared.output.out, now(), name, "drill")?;
+    folder.write("scenario.toml", drill.to_toml().as_bytes())?;
+    let lines = Lines::of(args.shared.output.json, output);
+    let teller = Rc::new(Teller::new(output, "drill"));
+    let listener: Rc<dyn Listener> = Rc::<Teller>::clone(&teller);
+    let options = RealDrillOptions {
+        consent,
+        controls: !args.no_controls,
+        program: None,
+        commit: version::commit(),
     };
-    drop(screen);
-    let Some(result) = result.filter(|_| !stop.is_asked()) else {
-        output.talk(match is_external {
-            true => "stopped: both processes have ended, and the clean-up steps were run",
-            false => "stopped: both processes have ended, and their folders are empty",
-        });
-        return Ok(Exit::Interrupted);
+    let kept = (&folder, lines.heard());
+    let result = rehearse(&drill, &options, version::origin, kept, listener, &stop);
+    teller.clear();
+    let run = match result {
+        Ok(result) if !stop.is_asked() => run_of(drill.to_toml(), result),
+        Ok(_) | Err(RealDrillError::Stopped) => {
+            output.talk(match is_external {
+                true => "stopped: both processes have ended, and the clean-up steps were run",
+                false => "stopped: both processes have ended, and their folders are empty",
+            });
+            super::stopped(&folder)?
+        }
+        Err(error) => {
+            folder.discard();
+            return Err(error.into());
+        }
     };
-    let folder = RunFolder::of_kind(&args.shared.out, begun, &drill.scenario.name, "drill")?;
-    keep(&folder, drill.to_toml(), &result)?;
-    tell(args, &result, &folder, output);
-    Ok(result.verdict.into())
+    keep(&folder, &run)?;
+    tell(args, &run.result, &folder, lines, output);
+    Ok(run.result.verdict.into())
 }
 
 /// What is rehearsed, where, and the timeline.

@@ -7,17 +7,18 @@ use std::rc::Rc;
 
 use brunt_host::consent::TargetConsent;
 use brunt_host::load::target::{Foreign, Secret, TargetOptions};
-use brunt_host::load::{LoadListener, clean};
+use brunt_host::load::{LoadListener, Telling, clean};
 
 use brunt_report::{counted, grouped, one_line};
 use brunt_scenario::{MailScenario, Subject};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use super::{LoadArgs, LoadCommandError, Screen, scenario};
+use super::{LoadArgs, LoadCommandError, scenario};
 use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::source::Source;
+use crate::teller::Teller;
 use crate::version;
 
 /// The servers of the user's own, if the scenario has them.
@@ -44,7 +45,7 @@ pub(super) fn find(
         insecure: args.insecure,
         exec: args.allow_exec,
     };
-    let is_check = args.check;
+    let is_check = args.output.check;
     let ask = |question: &str| match is_check {
         true => Ok(Some(Secret::new(""))),
         false => password(question),
@@ -127,8 +128,8 @@ pub(super) fn remove(
     output: &Output,
 ) -> Result<Exit, LoadCommandError> {
     let foreign = of_run(args, folder)?;
-    let screen = Screen::new(output);
-    let listener: Rc<dyn LoadListener> = Rc::new(screen);
+    let telling = Telling::new(Teller::new(output, "clean"));
+    let listener: Rc<dyn LoadListener> = Rc::new(telling);
     let cleaned = clean(folder, foreign.as_ref(), &listener)?;
     let mut lines = vec![match cleaned.removed {
         0 => "nothing of this run was there".to_owned(),

@@ -18,12 +18,15 @@ mod sweep;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use brunt_host::load::{LoadError, LoadListener, LoadOptions, audit, run as run_load, target};
+use brunt_host::keeping::Keeping;
+use brunt_host::load::{
+    LoadError, LoadListener, LoadOptions, Telling, audit, outline, run as run_load, target,
+};
+use brunt_host::recorder::{Heard, Recorder};
 use brunt_report::result::RunResult;
-use brunt_report::{Event, FolderError, Run, RunFolder, Timestamp, grouped, report_html};
-use brunt_run::Stop;
-use brunt_scenario::Refusal;
-use brunt_units::Span;
+use brunt_report::{Event, FolderError, Run, RunFolder, report_html};
+use brunt_run::{Head, Stop};
+use brunt_scenario::{MailScenario, Refusal};
 use clap::{Args, ValueEnum};
 
 use crate::clock::now;
@@ -31,8 +34,10 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::records::Lines;
 use crate::set::SetKeys;
+use crate::teller::Teller;
+use crate::test_args::OutputArgs;
 use crate::version;
 pub use profiles::ProfileRefused;
 
@@ -158,21 +163,8 @@ pub struct LoadArgs {
     #[arg(long)]
     pub allow_exec: bool,
 
-    /// Where to create the run's folder
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-
-    /// Only check: print which servers would be started
-    #[arg(long, conflicts_with = "json")]
-    pub check: bool,
-
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
-
-    /// Print only the result and errors
-    #[arg(long)]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// Servers that can be started.
@@ -294,29 +286,59 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
             page::opening(&scenario.name, options, left_out.as_deref())
         }
     };
-    if args.check {
+    if args.output.check {
         output.show(opening.trim_end());
         return Ok(Exit::Passed);
     }
     output.talk(&opening);
     let stop = Stop::from(Interrupt::listen()?.flag());
-    let folder = RunFolder::create(&args.out, now(), &scenario.name)?;
-    let screen = Rc::new(Screen::new(output));
-    let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
+    let folder = RunFolder::create(&args.output.out, now(), &scenario.name)?;
     // Before anything is sent: a run that is killed is audited by what it says.
     let kept = folder.write("scenario.toml", scenario.to_toml().as_bytes());
     kept.inspect_err(|_| folder.clone().discard())?;
+    let lines = Lines::of(args.output.json, output);
+    let telling = telling(&scenario, &folder, lines.heard(), Teller::new(output, "send"))?;
+    let telling = Rc::new(telling);
+    let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
     let result = match &servers {
         Servers::Foreign(own, options) => {
             target::test(own, options, &folder, version::origin, &listener, &stop)
         }
         Servers::Own(options, _) => run_load(options, &folder, version::origin, &listener, &stop),
     };
-    screen.end();
+    let keeping = telling.listener();
+    keeping.shown().clear();
+    match &result {
+        Ok(result) => keeping.ended(result.verdict)?,
+        Err(_) => keeping.end()?,
+    }
     let result = result.inspect_err(|_| folder.clone().discard())?;
-    keep(&folder, &result, screen.events(), "result.json", "report.html")?;
-    tell(args, &result, &folder, "report.html", output);
+    keep(&folder, &result, keeping.shown().events(), ["result.json", "report.html"])?;
+    tell(args, &result, &folder, "report.html", lines, output);
     Ok(result.verdict.into())
+}
+
+/// What hears of a run of `scenario`: its journal in `folder`, `heard`, and the screen.
+fn telling(
+    scenario: &MailScenario,
+    folder: &RunFolder,
+    heard: Option<Heard>,
+    teller: Teller,
+) -> Result<Telling<Keeping<Teller>>, FolderError> {
+    let began = now();
+    // The run that messages name is numbered later.
+    let run_id = format!("{}-{}", began.for_folder(), scenario.name);
+    let origin = version::origin(scenario.mail.seed, run_id.clone());
+    let outline =
+        outline(&scenario.name, scenario.mail.users.unwrap_or_default().into(), began, origin);
+    let head = Head {
+        run_id,
+        began_unix_s: began.unix_seconds,
+        scenario: scenario.to_toml(),
+        outline: outline.to_json(),
+    };
+    let recorder = Recorder::of_work(Some(folder), head, heard)?;
+    Ok(Telling::new(Keeping::new(recorder, began, teller)))
 }
 
 /// The servers of a test.
@@ -329,100 +351,47 @@ enum Servers {
 
 /// Looks at the mailboxes of the run in `folder` again. Its own result stays as it is.
 fn again(args: &LoadArgs, folder: &Path, output: &Output) -> Result<Exit, LoadCommandError> {
-    let screen = Rc::new(Screen::new(output));
-    let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
+    let telling = Rc::new(Telling::new(Teller::new(output, "send")));
+    let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
     let result = match foreign::of_run(args, folder)? {
         Some(own) => target::audit(&own, folder, version::origin, &listener),
         None => audit(folder, version::origin, &listener),
     };
-    screen.end();
+    let teller = telling.listener();
+    teller.clear();
     let result = result?;
     let folder = RunFolder::at(folder);
-    keep(&folder, &result, screen.events(), "audit.json", "audit.html")?;
-    tell(args, &result, &folder, "audit.html", output);
+    keep(&folder, &result, teller.events(), ["audit.json", "audit.html"])?;
+    let lines = Lines::of(args.output.json, output);
+    tell(args, &result, &folder, "audit.html", lines, output);
     Ok(result.verdict.into())
 }
 
-/// Writes the result and the page; of a run also what happened.
+/// Writes the page and the result, which is the last.
 fn keep(
     folder: &RunFolder,
     result: &RunResult,
     events: Vec<Event>,
-    json: &str,
-    html: &str,
+    [json, html]: [&str; 2],
 ) -> Result<(), FolderError> {
-    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
     let run = Run { result: result.clone(), scenario: String::new(), events, samples: Vec::new() };
-    if json == "result.json" {
-        folder.write("events.log", lines.as_bytes())?;
-    }
     folder.write(html, report_html(&run).as_bytes())?;
     folder.write(json, result.to_json().as_bytes())
 }
 
 /// The last lines, or the result as JSON.
-fn tell(args: &LoadArgs, result: &RunResult, folder: &RunFolder, report: &str, output: &Output) {
-    match args.json {
-        true => output.data(result.to_json().trim_end()),
-        false => {
-            output.talk("");
-            let report = folder.file(report);
-            output.show(&closing(result, folder.path(), &report, output));
-        }
-    }
-}
-
-/// Tells what happens.
-struct Screen {
-    output: Output,
-    /// What the progress is of; steps of a part are not told.
-    part: Option<String>,
-    began: Timestamp,
-    progress: std::cell::RefCell<Option<Progress>>,
-    events: std::cell::RefCell<Vec<Event>>,
-}
-
-impl Screen {
-    fn new(output: &Output) -> Self {
-        Self {
-            output: output.clone(),
-            part: None,
-            began: now(),
-            progress: None.into(),
-            events: Vec::new().into(),
-        }
-    }
-
-    fn of_part(output: &Output, part: String) -> Self {
-        Self { part: Some(part), ..Self::new(output) }
-    }
-
-    fn end(&self) {
-        if let Some(mut progress) = self.progress.borrow_mut().take() {
-            progress.vanish();
-        }
-    }
-
-    fn events(&self) -> Vec<Event> {
-        self.events.borrow().clone()
-    }
-}
-
-impl LoadListener for Screen {
-    fn step(&self, what: &str) {
-        self.end();
-        let at = now();
-        let since = Span::seconds(at.unix_seconds.saturating_sub(self.began.unix_seconds));
-        if self.part.is_none() {
-            self.output.talk(&format!("{:14}{what}", since.to_string()));
-        }
-        self.events.borrow_mut().push(Event { at, text: what.to_owned() });
-    }
-
-    fn progress(&self, share: f64, accepted: u64) {
-        let mut progress = self.progress.borrow_mut();
-        let progress = progress
-            .get_or_insert_with(|| self.output.progress(self.part.as_deref().unwrap_or("send")));
-        progress.show(share, || format!("{} deliveries accepted", grouped(accepted)));
-    }
+fn tell(
+    args: &LoadArgs,
+    result: &RunResult,
+    folder: &RunFolder,
+    report: &str,
+    lines: Lines,
+    output: &Output,
+) {
+    let text = result.to_json();
+    args.output.tell(lines, (result.verdict.word(), &text), output, || {
+        output.talk("");
+        let report = folder.file(report);
+        output.show(&closing(result, folder.path(), &report, output));
+    });
 }

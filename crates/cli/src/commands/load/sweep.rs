@@ -14,7 +14,7 @@
 
 use std::rc::Rc;
 
-use brunt_host::load::{LoadListener, remove_servers, run as run_load};
+use brunt_host::load::{LoadListener, Telling, remove_servers, run as run_load};
 use brunt_report::result::{Group, Mail, Outcome, Rule, RunResult, Verdict};
 use brunt_report::{
     Cell, Column, Row, RunFolder, SweepOutcome, SweepPage, SweepPicture, SweepPoint, Table,
@@ -26,12 +26,14 @@ use brunt_units::Span;
 use serde_json::{Value, json};
 
 use super::scenario::options;
-use super::{LoadArgs, LoadCommandError, Screen, foreign, keep, page};
+use super::{LoadArgs, LoadCommandError, foreign, keep, page, telling};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::sweep::{Sweep, sentence};
+use crate::teller::Teller;
+use crate::test_args::Json;
 use crate::version;
 
 /// The only key, and how it stands in a scenario.
@@ -51,6 +53,9 @@ struct Point {
 /// # Errors
 /// [`LoadCommandError`] when the flag is wrong, or nothing can be kept.
 pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, LoadCommandError> {
+    if args.output.json == Some(Json::Records) {
+        return Err(Place::flag("--json=records").refuse("is for one run").into());
+    }
     let sweep = Sweep::read(text)?;
     let numbers = numbers(&sweep, text)?;
     // What is wrong with the scenario or the servers is said before anything is made.
@@ -65,13 +70,13 @@ pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, 
     let labels: Vec<&str> = numbers.iter().map(|(label, _)| label.as_str()).collect();
     let opening = page::opening(&scenario.name, &first, left_out.as_deref());
     let opening = format!("{opening}{:14}{} users", "sweep", labels.join(", "));
-    if args.check {
+    if args.output.check {
         output.show(&opening);
         return Ok(Exit::Passed);
     }
     output.talk(&format!("{opening}\n"));
     let stop = Stop::from(Interrupt::listen()?.flag());
-    let folder = RunFolder::create(&args.out, now(), NAME)?;
+    let folder = RunFolder::create(&args.output.out, now(), NAME)?;
     let tried = points(args, &numbers, (&folder, &stop), output);
     let points = match tried {
         Ok(points) => points,
@@ -85,7 +90,7 @@ pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, 
     folder.write("points.json", found.json().as_bytes())?;
     folder.write("points.csv", found.table("users").to_csv().as_bytes())?;
     folder.write("report.html", found.page(&sweep.axis()).as_bytes())?;
-    match args.json {
+    match args.output.json.is_some() {
         true => output.data(found.json().trim_end()),
         false => {
             output.talk("");
@@ -132,14 +137,20 @@ fn points(
         let scenario = scenario(args, number)?;
         let (options, _) = options(&scenario)?;
         let own = folder.within(&format!("users-{label}"))?;
-        let screen = Rc::new(Screen::of_part(output, format!("{label} users")));
-        let listener: Rc<dyn LoadListener> = Rc::<Screen>::clone(&screen);
+        own.write("scenario.toml", scenario.to_toml().as_bytes())?;
+        let teller = Teller::of_part(output, format!("{label} users"));
+        let telling = Rc::new(telling(&scenario, &own, None, teller)?);
+        let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
         let came = run_load(&options, &own, version::origin, &listener, stop);
-        screen.end();
+        let keeping = telling.listener();
+        keeping.shown().clear();
+        match &came {
+            Ok(result) => keeping.ended(result.verdict)?,
+            Err(_) => keeping.end()?,
+        }
         let came = match came {
             Ok(result) => {
-                own.write("scenario.toml", scenario.to_toml().as_bytes())?;
-                keep(&own, &result, screen.events(), "result.json", "report.html")?;
+                keep(&own, &result, keeping.shown().events(), ["result.json", "report.html"])?;
                 if !has_broken_promise(&result) {
                     remove_servers(own.path())?;
                 }

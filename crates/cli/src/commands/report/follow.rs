@@ -1,21 +1,24 @@
-//! `brunt report RUN --follow`: a running test on another terminal, by its journal.
+//! `brunt report RUN --follow`: running work on another terminal, by its journal.
 //!
 //! It reads what is appended, so any user who may read the folder can watch, from the beginning or
 //! in the middle; it never writes. Frequent progress is in the journal once per sample. It ends
 //! with the run, or when it is interrupted; a run that was killed says nothing more.
 
+use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use brunt_host::runs;
-use brunt_report::{JOURNAL, NewsLine, Timestamp, journal_in, result_in};
-use brunt_run::{Entry, Listener, Record};
+use brunt_report::{JOURNAL, NewsLine, Records, Timestamp, journal_in, result_in};
+use brunt_run::{Entry, Head, Listener, Record};
+use serde_json::Value;
 
 use super::ReportError;
 use crate::commands::run::Watch;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::teller::Teller;
 
 /// How often the journal is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -23,8 +26,11 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often a result is looked for after the end.
 const LOOKS: u32 = 20;
 
+/// The results of sweeps and of raw load.
+const OTHER_RESULTS: [&str; 2] = ["points.json", "simulation.json"];
+
 /// Shows the run in `folder` until it ends; `false` when it was interrupted before. As `json` its
-/// news are printed as they are.
+/// records are printed, the last with the result.
 ///
 /// # Errors
 /// [`ReportError`] when there is no journal, or it cannot be read.
@@ -32,21 +38,17 @@ pub(super) fn follow(folder: &Path, json: bool, output: &Output) -> Result<bool,
     let none = || ReportError::NoJournal(folder.join(JOURNAL));
     let mut journal = journal_in(folder)?.ok_or_else(none)?;
     let interrupt = Interrupt::listen()?;
-    let mut shown = Shown { watch: None, json, output };
+    let mut shown = Shown { screen: None, records: json.then(Records::default), output };
     while !interrupt.is_asked() {
         match journal.next_entry().map_err(runs::refused(folder))? {
-            Some(Entry { record: Record::Ended(_), .. }) => {
-                shown.end();
-                // The result is written right after.
-                for _ in 0..LOOKS {
-                    if result_in(folder).is_ok_and(|result| result.is_finished()) {
-                        break;
-                    }
-                    thread::sleep(LOOK);
+            Some(entry) => {
+                let is_end = matches!(entry.record, Record::Ended(_));
+                shown.take(&entry, folder);
+                if is_end {
+                    shown.end();
+                    return Ok(true);
                 }
-                return Ok(true);
             }
-            Some(entry) => shown.take(entry, folder)?,
             None => {
                 thread::sleep(LOOK);
                 journal.look_again().map_err(runs::refused(folder))?;
@@ -57,42 +59,78 @@ pub(super) fn follow(folder: &Path, json: bool, output: &Output) -> Result<bool,
     Ok(false)
 }
 
+/// The result, which is written right after the end of the journal; null where it does not come.
+fn result(folder: &Path) -> Value {
+    for _ in 0..LOOKS {
+        if let Ok(result) = result_in(folder)
+            && result.is_finished()
+        {
+            return serde_json::from_str(&result.to_json()).unwrap_or_default();
+        }
+        let mut others = OTHER_RESULTS.iter();
+        if let Some(text) = others.find_map(|name| fs::read_to_string(folder.join(name)).ok()) {
+            return serde_json::from_str(&text).unwrap_or_default();
+        }
+        thread::sleep(LOOK);
+    }
+    Value::Null
+}
+
 struct Shown<'a> {
-    watch: Option<Watch>,
-    json: bool,
+    screen: Option<Screen>,
+    /// `None` when it is shown on the screen.
+    records: Option<Records>,
     output: &'a Output,
 }
 
+enum Screen {
+    Test(Box<Watch>),
+    Other(Teller),
+}
+
 impl Shown<'_> {
-    fn take(&mut self, entry: Entry, folder: &Path) -> Result<(), ReportError> {
-        match entry.record {
-            // A run that was carried on goes on with the plan of its last part.
-            Record::Head(head) => {
-                self.end();
-                let plan = runs::plan(&head);
-                let plan = plan.ok_or_else(|| ReportError::NotFollowed(folder.to_owned()))?;
-                self.watch = Some(Watch::of_another(self.output, &plan));
-                if !self.json {
-                    let began = Timestamp { unix_seconds: head.began_unix_s }.for_people();
-                    self.output
-                        .talk(&format!("{:13} run {}, begun {began}", "follow", head.run_id));
-                }
+    fn take(&mut self, entry: &Entry, folder: &Path) {
+        let Entry { run, part, seq, at, record } = entry;
+        let result = matches!(record, Record::Ended(_)).then(|| result(folder));
+        if let Some(records) = &mut self.records {
+            let (run, part, seq, at) = (*run, *part, *seq, *at);
+            let mut line = records.line(&Entry { run, part, seq, at, record });
+            if let Some(result) = result {
+                line["result"] = result;
             }
-            Record::News(json) if self.json => self.output.data(&json),
+            return self.output.data(&line.to_string());
+        }
+        match record {
+            Record::Head(head) => self.begin(head),
             Record::News(json) => {
                 // Kinds of news are only added: those of another version are skipped.
-                if let (Some(watch), Some(line)) = (&self.watch, NewsLine::from_json(&json)) {
-                    watch.tell(entry.at, &line.news);
+                let news = NewsLine::from_json(json).map(|line| line.news);
+                match (&self.screen, news) {
+                    (Some(Screen::Test(watch)), Some(news)) => watch.tell(*at, &news),
+                    (Some(Screen::Other(teller)), Some(news)) => teller.tell(*at, &news),
+                    _ => {}
                 }
             }
             _ => {}
         }
-        Ok(())
+    }
+
+    /// A run that was carried on goes on with the plan of its last part.
+    fn begin(&mut self, head: &Head) {
+        self.end();
+        self.screen = Some(match runs::plan(head) {
+            Some(plan) => Screen::Test(Box::new(Watch::of_another(self.output, &plan))),
+            None => Screen::Other(Teller::new(self.output, "work")),
+        });
+        let began = Timestamp { unix_seconds: head.began_unix_s }.for_people();
+        self.output.talk(&format!("{:13} run {}, begun {began}", "follow", head.run_id));
     }
 
     fn end(&mut self) {
-        if let Some(watch) = self.watch.take() {
-            watch.clear();
+        match self.screen.take() {
+            Some(Screen::Test(watch)) => watch.clear(),
+            Some(Screen::Other(teller)) => teller.clear(),
+            None => {}
         }
     }
 }

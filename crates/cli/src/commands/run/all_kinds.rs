@@ -25,6 +25,7 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::outlook::{Outlook, in_all, in_turn, outlook};
 use crate::output::Output;
+use crate::records::Lines;
 
 /// Runs every kind.
 ///
@@ -32,11 +33,11 @@ use crate::output::Output;
 /// [`RunCommandError`] when one of them cannot be run; nothing was tested then.
 pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let scenarios = scenarios(args)?;
-    let outlook = |scenario| outlook(scenario, args.test.consent(), &args.test.shared.out);
+    let outlook = |scenario| outlook(scenario, args.test.consent(), &args.test.shared.output.out);
     let outlooks: Vec<Outlook> = scenarios.iter().map(outlook).collect::<Result<_, _>>()?;
     let count = scenarios.len();
     let plan = format!("{:14}{count} tests, {}", "all kinds", in_all(in_turn(&outlooks)));
-    if args.test.shared.check {
+    if args.test.shared.output.check {
         for outlook in &outlooks {
             tell(&args.test, outlook, output)?;
             output.data("");
@@ -49,9 +50,10 @@ pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandErr
     let begun = now();
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut test = args.test.clone();
+    let lines = Lines::of(None, output);
     for (at, scenario) in (1..).zip(&scenarios) {
         output.talk(&format!("\ntest {at} of {count}: {}\n", scenario.test.kind.word()));
-        let Some(outcome) = once(&test, scenario, None, &interrupt, None, output)? else {
+        let Some(outcome) = once(&test, scenario, (None, None), &interrupt, &lines, output)? else {
             return Ok(Exit::Interrupted);
         };
         output.talk("");
@@ -69,7 +71,7 @@ pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandErr
         test.new = false;
     }
     let name = format!("{}-signoff", scenarios[0].name);
-    let folder = RunFolder::create(&args.test.shared.out, begun, &name)?;
+    let folder = RunFolder::create(&args.test.shared.output.out, begun, &name)?;
     output.talk("");
     let signing = Signing::of(&folders, output)?;
     signing.write(&folder.file("report.html"))?;

@@ -53,6 +53,7 @@ use crate::mistakes::Mistakes;
 use crate::opening::{labelled, opening, qualifies};
 use crate::outlook::{Outlook, OutlookError, of_run, outlook};
 use crate::output::Output;
+use crate::records::Lines;
 use crate::setup;
 use brunt_scenario::Scenario;
 
@@ -119,22 +120,23 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     let start = args.start(now());
     let start = start.map_err(Mistakes::from)?;
     let args = &args.test;
-    if args.shared.check {
+    if args.shared.output.check {
         return check(args, &scenario, output);
     }
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
     let interrupted = interrupted.as_ref();
-    let Some(outcome) = once(args, &scenario, interrupted, &interrupt, start, output)? else {
+    let lines = Lines::of(args.shared.output.json, output);
+    let run = (interrupted, start);
+    let Some(outcome) = once(args, &scenario, run, &interrupt, &lines, output)? else {
         return Ok(Exit::Interrupted);
     };
     let result = outcome.result;
-    if args.shared.json {
-        output.data(result.to_json().trim_end());
-    } else {
+    let told = (result.verdict.word(), result.to_json());
+    args.shared.output.tell(lines, (told.0, &told.1), output, || {
         output.talk("");
         output.show(&closing(&result, &outcome.folder, output));
-    }
+    });
     outcome.written?;
     Ok(match Exit::from(result.verdict) {
         Exit::Passed if args.require_qualified && !result.qualifies => Exit::Failed,
@@ -150,26 +152,27 @@ pub(crate) struct Outcome {
     pub(crate) written: Result<(), RunCommandError>,
 }
 
-/// Carries out one run; `None` when it was stopped before it began.
+/// Carries out one run, or carries on an interrupted one, from some time on; `None` when it was
+/// stopped before it began.
 pub(crate) fn once(
     args: &TestArgs,
     scenario: &Scenario,
-    interrupted: Option<&Interrupted>,
+    (interrupted, start): (Option<&Interrupted>, Option<Timestamp>),
     interrupt: &Interrupt,
-    start: Option<Timestamp>,
+    lines: &Lines,
     output: &Output,
 ) -> Result<Option<Outcome>, RunCommandError> {
     let stop = Stop::from(interrupt.flag());
     let prepared = folders::prepare(scenario)?;
     let begun = SystemTime::now();
     let folder = RunFolder::of_kind(
-        &args.shared.out,
+        &args.shared.output.out,
         timestamp(begun),
         &scenario.name,
         scenario.test.kind.word(),
     )?;
     interrupt.set_farewell(farewell(folder.path()));
-    let asked = Asked { args, scenario, interrupted, begun, start };
+    let asked = Asked { args, scenario, interrupted, begun, start, lines };
     let result = match test(&asked, &prepared, &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
@@ -184,7 +187,7 @@ pub(crate) fn once(
 
 /// Says what a run would do.
 fn check(args: &TestArgs, scenario: &Scenario, output: &Output) -> Result<Exit, RunCommandError> {
-    tell(args, &outlook(scenario, args.consent(), &args.shared.out)?, output)?;
+    tell(args, &outlook(scenario, args.consent(), &args.shared.output.out)?, output)?;
     Ok(Exit::Passed)
 }
 
@@ -227,6 +230,7 @@ struct Asked<'a> {
     interrupted: Option<&'a Interrupted>,
     begun: SystemTime,
     start: Option<Timestamp>,
+    lines: &'a Lines,
 }
 
 fn test(
@@ -278,8 +282,10 @@ fn test(
         surroundings::unheard(&plan, &places),
     );
     let recorder = match interrupted {
-        Some(interrupted) => Recorder::carry_on(folder, head, devices, interrupted)?,
-        None => Recorder::begin(folder, head, devices)?,
+        Some(interrupted) => {
+            Recorder::carry_on(folder, head, devices, interrupted, asked.lines.heard())?
+        }
+        None => Recorder::begin(folder, head, devices, asked.lines.heard())?,
     };
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let begun = real.world.clock.now();

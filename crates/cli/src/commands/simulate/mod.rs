@@ -17,6 +17,7 @@ mod planner;
 mod seeds;
 pub(super) mod several;
 pub(super) mod test;
+mod told;
 mod until_fail;
 
 use std::io;
@@ -29,6 +30,7 @@ use brunt_lab::batch::{Plan, Text};
 use brunt_lab::load::{
     json, measured, opening, page, per_second, unreplicated, verdict as verdict_of,
 };
+use brunt_report::result::Verdict;
 use brunt_report::{
     FolderError, ReadError, RunFolder, TogetherError, decimals, one_line, storage_html,
 };
@@ -38,14 +40,16 @@ use clap::{Args, ValueEnum};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
+use crate::records::Lines;
 use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 
 use super::batch::{self, BatchError};
 use crate::mistakes::Mistakes;
 use crate::source::Source;
-use crate::test_args::{SharedArgs, one_or_more, whole};
+use crate::test_args::{Json, SharedArgs, one_or_more, whole};
 use crate::version;
 use several::Several;
+use told::Told;
 
 /// Arguments of `simulate`.
 #[derive(Args, Clone, Debug)]
@@ -156,13 +160,17 @@ pub enum SimulateError {
 pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> {
     let source = source(&args.scenario)?;
     let document = source.document()?;
-    if args.shared.check {
+    if args.shared.output.check {
         return check::run(args, &document, output);
     }
     if document.subject() == Subject::Load {
         return load(args, &document, &source.text, output);
     }
     if let Some(work) = several::work(args)? {
+        if args.shared.output.json == Some(Json::Records) {
+            let refusal = Place::flag("--json=records").refuse("is for one simulation");
+            return Err(refusal.into());
+        }
         let (overrides, engine) = (overrides(args)?, args.engine.into());
         let several = Several::new(&work, &document, overrides.clone(), engine)?;
         let Some(folder) = &args.plan else {
@@ -189,31 +197,37 @@ fn load(
 ) -> Result<Exit, SimulateError> {
     let scenario = &document.load(&load_overrides(args)?)?;
     output.talk(&opening(scenario, version::SHORT));
-    let mut progress = output.progress("simulate");
+    let folder = RunFolder::of_kind(&args.shared.output.out, now(), &scenario.name, "load")?;
+    let lines = Lines::of(args.shared.output.json, output);
+    let told = Told::begin(&scenario.name, text.to_owned(), &folder, &lines, output)?;
     let outcome = simulate(&scenario.simulation, |at| {
-        let share = at.now.0 as f64 / at.end.0 as f64;
-        progress.show(share, || format!("{:.0} s", (at.now.0 as f64 / 1e9)));
+        told.interval(at.interval, at.end);
         true
-    })?;
-    progress.vanish();
-    if args.shared.json {
-        output.data(&json(scenario, &outcome));
-    } else {
+    });
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            folder.discard();
+            return Err(error.into());
+        }
+    };
+    let result = match (outcome.loss(), outcome.unreplicated()) {
+        (Some(_), _) => Verdict::Fail,
+        (None, Some(_)) => Verdict::Inconclusive,
+        (None, None) => Verdict::Pass,
+    };
+    told.end(result)?;
+    let figures = json(scenario, &outcome);
+    args.shared.output.tell(lines, (result.word(), &figures), output, || {
         let verdict = verdict(&outcome, output);
         output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
-    }
-    let begun = now();
-    let folder = RunFolder::of_kind(&args.shared.out, begun, &scenario.name, "load")?;
+    });
     let page = page(scenario, text, &outcome, version::command());
     folder.write("report.html", storage_html(&page).as_bytes())?;
-    folder.write("simulation.json", json(scenario, &outcome).as_bytes())?;
+    folder.write("simulation.json", figures.as_bytes())?;
     let page = folder.file("report.html");
     output.talk(&format!("\n{:14}{}", "report", page.display()));
-    Ok(match (outcome.loss(), outcome.unreplicated()) {
-        (Some(_), _) => Exit::Failed,
-        (None, Some(_)) => Exit::NoAnswer,
-        (None, None) => Exit::Passed,
-    })
+    Ok(result.into())
 }
 
 /// Whether data was lost, and how fast it was.

@@ -62,9 +62,11 @@ pub(super) fn run(
 ) -> Result<Exit, SimulateError> {
     let stop = Stop::from(Interrupt::listen()?.flag());
     // Nothing can be kept where no folder can be made.
-    let folder = several.folder(&args.shared.out)?;
+    let folder = several.folder(&args.shared.output.out)?;
     let came = several.watched(Crew::alone(), &stop, output);
-    let told = came.and_then(|came| several.keep(came, folder.as_ref(), args.shared.json, output));
+    let told = came.and_then(|came| {
+        several.keep(came, folder.as_ref(), args.shared.output.json.is_some(), output)
+    });
     let verdict = match (told, folder) {
         (Err(error), Some(folder)) => {
             folder.discard();

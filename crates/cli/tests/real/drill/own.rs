@@ -336,11 +336,17 @@ fn a_stop_leaves_nothing_and_a_death_no_process() {
     let output = interrupt(drill);
     wait_until_gone(&sites);
     assert!(is_clean(home.path()), "{}", said(&output));
+    let stopped: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(stopped["verdict"], "interrupted");
+    fs::remove_dir_all(home.path().join("runs")).unwrap();
     // A drill that is killed cannot clean up, but its processes die with it.
     let (mut drill, sites) = under_way(home.path());
+    let run = fs::read_dir(home.path().join("runs")).unwrap().next().unwrap().unwrap().path();
+    wait_for(&run.join("counters.csv"));
     drill.kill().unwrap();
     drill.wait().unwrap();
     wait_until_gone(&sites);
+    killed_is_interrupted(home.path(), &run);
     let (output, _) = self::drill(home.path(), &[]);
     let refused = said(&output);
     assert!(
@@ -350,6 +356,17 @@ fn a_stop_leaves_nothing_and_a_death_no_process() {
     let (output, _) = self::drill(home.path(), &["--no-controls", "--new"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(is_clean(home.path()));
+}
+
+/// What is said of a drill that was killed under load.
+fn killed_is_interrupted(home: &Path, run: &Path) {
+    assert!(!run.join("result.json").exists());
+    let mut report = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    let report = report.arg("report").arg(run).arg("--json").current_dir(home).output().unwrap();
+    let result: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((report.status.code(), &result["verdict"]), (Some(0), &"interrupted".into()));
+    assert!(!result["drill"]["samples"].as_array().unwrap().is_empty(), "{result}");
+    assert!(run.join("report.html").exists());
 }
 
 #[test]

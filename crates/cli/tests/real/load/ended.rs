@@ -66,6 +66,12 @@ fn a_run_that_was_killed_is_audited_from_its_ledger() {
     // The servers have a moment to die with it.
     let mut looks = (0..4_000).map(|_| std::thread::sleep(Duration::from_millis(5)));
     assert!(!is_named(home.path()) || looks.any(|()| !is_named(home.path())));
+    // What its journal has is known, and what is in the mailboxes is not.
+    let mut report = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    let report = report.arg("report").arg(&run).arg("--json").output().unwrap();
+    let result: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((report.status.code(), &result["verdict"]), (Some(0), &"interrupted".into()));
+    assert_eq!((of(&result, "found"), &result["rules"]), (0, &Value::Array(Vec::new())));
     let (output, result) = load(home.path(), &["--audit", run.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(of(&result, "found") > 100, "{result}");

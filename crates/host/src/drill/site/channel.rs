@@ -9,11 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use brunt_drill::sites::messages::Command;
+use brunt_drill::sites::messages::{COMMAND_MAX, Command};
 use brunt_drill::sites::site::Voice;
 
-/// Bytes of a command.
-const LINE_MAX: u64 = 1 << 20;
 /// How long a site that nobody hears waits for the end of its stdin.
 const OUTLIVED: Duration = Duration::from_secs(120);
 
@@ -53,7 +51,7 @@ impl Voice for Channel {
 /// Reads a command; `None` at the end of stdin, or after something that is none.
 pub(super) fn read(input: &mut impl BufRead) -> Option<Command> {
     let mut line = String::new();
-    let mut bounded = io::Read::take(input, LINE_MAX);
+    let mut bounded = io::Read::take(input, COMMAND_MAX as u64);
     bounded.read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use brunt_drill::sites::messages::Speaker;
 use brunt_scenario::Refusal;
 use brunt_world_real::StartError;
 
@@ -30,6 +31,9 @@ pub enum SiteError {
     /// There is no way to do I/O.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The drill is of another program.
+    #[error("the drill is brunt {0}")]
+    OtherProgram(Speaker),
     /// It was not started by a drill.
     #[error("this command is for brunt drill, which starts it and tells it what to do")]
     NotOfDrill,

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::SystemTime;
 
-use brunt_drill::sites::messages::{Answer, Command, line};
-use brunt_drill::sites::site::{Inbox, Site, SiteOptions, VERSION, Voice};
+use brunt_drill::sites::messages::{Answer, Command, Speaker, line};
+use brunt_drill::sites::site::{Inbox, Site, SiteOptions, Voice};
 use brunt_scenario::{Document, Place, Placed};
 use brunt_world::World;
 use brunt_world::messages::Token;
@@ -39,7 +39,7 @@ pub use error::SiteError;
 ///
 /// # Errors
 /// [`SiteError`] when it could not begin.
-pub fn serve(address: Option<Ipv4Addr>) -> Result<(), SiteError> {
+pub fn serve(address: Option<Ipv4Addr>, commit: Option<&'static str>) -> Result<(), SiteError> {
     if let Some(address) = address {
         distance::leave(address, io::stdin())?;
     }
@@ -48,14 +48,19 @@ pub fn serve(address: Option<Ipv4Addr>) -> Result<(), SiteError> {
     let mut input = BufReader::new(io::stdin());
     let mut first = read(&mut input);
     let mut taken = None;
-    if let Some(Command::Take { folder, replace }) = &first {
+    if let Some(Command::Take { folder, replace, drill }) = &first {
+        let own = Speaker::own(commit);
+        if !own.is(drill) {
+            // It says who it is, and has taken nothing.
+            channel.say(&line(&Answer::Taken { log_segment: 0, site: own }));
+            return Err(SiteError::OtherProgram(drill.clone()));
+        }
         let (folder, log_segment) = answered(take(folder, *replace), &channel)?;
         taken = Some(folder);
         // It ends with its stdin, and not with the connection: first its folder is emptied.
         set_parent_process_death_signal(None).map_err(io::Error::from)?;
         channel.is_outlived();
-        let version = VERSION.to_owned();
-        channel.say(&line(&Answer::Taken { log_segment, version }));
+        channel.say(&line(&Answer::Taken { log_segment, site: own }));
         first = read(&mut input);
     }
     let Some(begin) = first else {

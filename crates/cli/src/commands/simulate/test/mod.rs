@@ -21,6 +21,7 @@ use crate::commands::run::Watch;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::records::Lines;
 use crate::version;
 
 /// Runs the test of `scenario` and says what came of it.
@@ -36,7 +37,7 @@ pub(super) fn run(
     let stop = Stop::from(interrupt.flag());
     let begun = now();
     let folder = RunFolder::of_kind(
-        &args.shared.out,
+        &args.shared.output.out,
         begun,
         &scenario.scenario.name,
         scenario.scenario.test.kind.word(),
@@ -48,7 +49,8 @@ pub(super) fn run(
         program: version::program(),
     };
     output.talk(&words::opening(scenario, options.engine));
-    let simulated = simulate(scenario, options, &folder, output, &stop)
+    let lines = Lines::of(args.shared.output.json, output);
+    let simulated = simulate(scenario, options, &folder, &lines, output, &stop)
         .and_then(|simulated| folder::write(&folder, scenario, simulated));
     let whole = match simulated {
         Ok(whole) => whole,
@@ -62,12 +64,11 @@ pub(super) fn run(
     };
     let result = &whole.result;
     folder.write("report.html", report_html(&whole).as_bytes())?;
-    if args.shared.json {
-        output.data(result.to_json().trim_end());
-    } else {
+    let text = result.to_json();
+    args.shared.output.tell(lines, (result.verdict.word(), &text), output, || {
         output.talk("");
         output.show(&words::closing(result, folder.path(), output));
-    }
+    });
     Ok(result.verdict.into())
 }
 
@@ -76,6 +77,7 @@ fn simulate(
     scenario: &ModelledScenario,
     options: Options,
     folder: &RunFolder,
+    lines: &Lines,
     output: &Output,
     stop: &Stop,
 ) -> Result<Simulated, SimulateError> {
@@ -92,7 +94,7 @@ fn simulate(
             _ => output.hushed(),
         };
         let own = folder::of_server(folder, outlines.len(), &scenario.servers[number]);
-        let recorder = Recorder::of_model(&own, head)?;
+        let recorder = Recorder::of_model(&own, head, lines.heard())?;
         let watch = Watch::in_virtual_time(&output, plan, recorder);
         watch.log_all(Time::ZERO, test_log::beginning(plan, &command));
         watches.push(Rc::new(watch));
