@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::rc::Rc;
 
+use brunt_drill::sites::messages::Speaker;
 use brunt_drill::sites::{
     CourseError, CoursePlan, Doing, Heed, Link, Site, SitePair, Sites, Storage,
 };
@@ -31,6 +32,10 @@ struct CommandedStorage {
 }
 
 impl Storage for CommandedStorage {
+    fn speaker(&self) -> Speaker {
+        Speaker::own(None)
+    }
+
     fn is_remote(&self) -> bool {
         false
     }
