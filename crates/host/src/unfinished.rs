@@ -69,9 +69,8 @@ fn fill_mail(mail: &mut Mail, folded: &Folded) {
     };
     mail.ledger.accepted = count(ACCEPTED).max(*accepted);
     mail.sending_s = until.saturating_sub(*from) as f64;
-    let per_minute =
-        |count: u64| (mail.sending_s > 0.0).then(|| 60.0 * count as f64 / mail.sending_s);
-    mail.accepted_per_min = per_minute(mail.ledger.accepted);
+    mail.accepted_per_min =
+        (mail.sending_s > 0.0).then(|| 60.0 * mail.ledger.accepted as f64 / mail.sending_s);
 }
 
 fn news(folded: &Folded) -> impl Iterator<Item = News> {

@@ -34,7 +34,8 @@ impl Usage {
                 fs::read_to_string(format!("/proc/{}/{name}", process.pid)).unwrap_or_default()
             };
             let ticks = ticks(&read("stat"));
-            usage.cpu += Duration::from_millis(1_000 * ticks / clock_ticks_per_second().max(1));
+            usage.cpu +=
+                Duration::from_millis((1_000 * ticks).div_euclid(clock_ticks_per_second().max(1)));
             let io = read("io");
             usage.read_bytes += value(&io, "read_bytes:");
             usage.written_bytes += value(&io, "write_bytes:");

@@ -142,9 +142,8 @@ impl Hands {
             self.names.iter().map(|(part, _)| *part).filter(|part| machine.has(*part)).collect();
         let cut = parts.clone();
         let cut = self.attendant.order(&self.world, move |system| system.cut_power(&cut)).await?;
-        let mut deeds = self.deeds.borrow_mut();
-        deeds.cut_loses = Some(deeds.cut_loses.unwrap_or(true) && cut.lost_unsynced);
-        drop(deeds);
+        let earlier = self.deeds.borrow().cut_loses.unwrap_or(true);
+        self.deeds.borrow_mut().cut_loses = Some(earlier && cut.lost_unsynced);
         self.start(&parts).await
     }
 

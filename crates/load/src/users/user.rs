@@ -67,9 +67,7 @@ impl User {
             self.team.tally.borrow_mut().begun(waiting.kind, waiting.intended, begun);
             let is_done = self.until_done(&waiting).await;
             let now = self.team.senders.now();
-            let mut tally = self.team.tally.borrow_mut();
-            tally.ended(waiting.kind, waiting.intended, begun, now, is_done);
-            drop(tally);
+            self.team.tally.borrow_mut().ended(waiting.kind, waiting.intended, begun, now, is_done);
             if now == begun && team.users.dispatch == Dispatch::AtOnce {
                 // It asked nothing of a server. Others are let in.
                 team.senders.setting.world.sleep(MOMENT).await;

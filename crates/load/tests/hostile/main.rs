@@ -50,7 +50,7 @@ fn serve(mut stream: TcpStream, misdeed: Misdeed) -> std::io::Result<()> {
 }
 
 fn flood(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
-    for _ in 0..FLOOD / piece.len() {
+    for _ in 0..FLOOD.div_euclid(piece.len()) {
         stream.write_all(piece)?;
     }
     Ok(())

@@ -274,14 +274,14 @@ pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let scenario = args.scenario(&[])?;
     let servers = match foreign::find(args, &scenario)? {
-        Some(foreign) => Servers::Foreign(foreign, foreign::options(&scenario)?),
+        Some(foreign) => Servers::Foreign(Box::new((foreign, foreign::options(&scenario)?))),
         None => {
             let (options, left_out) = scenario::options(&scenario)?;
             Servers::Own(Box::new(options), left_out)
         }
     };
     let opening = match &servers {
-        Servers::Foreign(own, options) => foreign::opening(&scenario, own, options),
+        Servers::Foreign(target) => foreign::opening(&scenario, &target.0, &target.1),
         Servers::Own(options, left_out) => {
             page::opening(&scenario.name, options, left_out.as_deref())
         }
@@ -301,8 +301,8 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let telling = Rc::new(telling);
     let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
     let result = match &servers {
-        Servers::Foreign(own, options) => {
-            target::test(own, options, &folder, version::origin, &listener, &stop)
+        Servers::Foreign(target) => {
+            target::test(&target.0, &target.1, &folder, version::origin, &listener, &stop)
         }
         Servers::Own(options, _) => run_load(options, &folder, version::origin, &listener, &stop),
     };
@@ -344,7 +344,7 @@ fn telling(
 /// The servers of a test.
 enum Servers {
     /// Those of the user.
-    Foreign(target::Foreign, target::TargetOptions),
+    Foreign(Box<(target::Foreign, target::TargetOptions)>),
     /// Those that are started for it, and why one is left out.
     Own(Box<LoadOptions>, Option<String>),
 }

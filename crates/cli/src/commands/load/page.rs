@@ -277,7 +277,7 @@ fn figures(mail: &Mail) -> String {
     }
     lines.extend(mail.usage.iter().map(|usage| {
         let servers = usage.servers.iter().map(|one| {
-            let (cpu, memory) = (one.processors, grouped(one.memory_mib_max.round() as u64));
+            let (cpu, memory) = (one.processors, decimals(one.memory_mib_max));
             format!("{} {cpu:.2} processors, {memory} MiB; ", one.server)
         });
         let own = usage.brunt_processors.map_or("-".to_owned(), |own| format!("{own:.2}"));

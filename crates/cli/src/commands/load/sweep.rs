@@ -283,7 +283,7 @@ impl Found<'_> {
     }
 
     fn json(&self) -> String {
-        let passed = self.points.iter().filter(|point| point.passed()).next_back();
+        let passed = self.points.iter().rfind(|point| point.passed());
         let value = json!({
             "schema": "brunt.points/1",
             "scenario": self.profile,

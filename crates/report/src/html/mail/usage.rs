@@ -1,9 +1,9 @@
 //! What servers, storage, the machine and brunt used, and LoadSim's limits with what stands for each on
 //! Linux.
 
+use crate::decimals;
 use crate::result::{Mail, MailUsage};
 use crate::table::{Cell, Column, Row, Table};
-use crate::{decimals, grouped};
 
 /// What each server used; empty when it was not looked at.
 pub(super) fn servers(mail: &Mail) -> Table {
@@ -205,11 +205,11 @@ pub(super) fn loadsim(mail: &Mail) -> Table {
                 Some(measured) => {
                     // A limit below zero is the least.
                     let holds = if *limit < 0.0 { measured > -limit } else { measured <= *limit };
-                    let shown = match measured >= 100.0 {
-                        true => Cell::from(grouped(measured.round() as u64)),
-                        false => Cell::from(measured),
-                    };
-                    ((*what).to_owned(), shown, if holds { "within" } else { "beyond" })
+                    (
+                        (*what).to_owned(),
+                        Cell::from(decimals(measured)),
+                        if holds { "within" } else { "beyond" },
+                    )
                 }
             },
         };
