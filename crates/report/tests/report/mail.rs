@@ -54,7 +54,7 @@ fn tasks_stand_against_their_plan_and_the_timer_is_named() {
         "What users did, and how long they waited",
         "Profile mmb3, a day of 120 s",
         "does not offer it: quota",
-        "Read: 25 % of the times are from 38 to 50 ms; p50 5.5 ms, and 0.28 ms in 20 times with TCP_QUICKACK: \
+        "Read: 25 % of the times are from 38 to 50 ms; p50 5.50 ms, and 0.28 ms in 20 times with TCP_QUICKACK: \
          this is TCP's timer (40 ms)",
         "Opening a session that sends: 90 % of the times are from 38 to 50 ms, as those of",
     ] {
@@ -100,11 +100,11 @@ fn what_was_used_and_what_loadsim_would_have_said_is_shown() {
         "<td>Dovecot</td><td class=\"n\">1.10</td><td class=\"n\">61.5</td>",
         "<td>brunt, its sessions</td><td class=\"n\">0.12</td>",
         "sda, under the servers' folder, was in use for 93 %",
-        "Slowest, p95 9.5 ms: read. Storage: sda was in use for 93 %.",
+        "Slowest, p95 9.50 ms: read. Storage: sda was in use for 93 %.",
         "Before the day 150,000 messages were put into the mailboxes, in 210 s",
         // A write takes longer than Microsoft's limit, a processor is busier.
-        "<td>write of the device, mean (ms)</td><td class=\"n\">25.0</td><td>beyond</td>",
-        "<td class=\"n\">85.0</td><td>beyond</td>",
+        "<td>write of the device, mean (ms)</td><td class=\"n\">25.00</td><td>beyond</td>",
+        "<td class=\"n\">85.00</td><td>beyond</td>",
         "<td>MemAvailable, least (MiB)</td><td class=\"n\">4,096</td><td>within</td>",
         "not applicable: the address space of 32-bit Windows",
     ] {
