@@ -14,10 +14,11 @@
 use std::path::Path;
 
 use super::base::Origin;
-use super::document::{Subject, Top};
+use super::document::Subject;
 use super::kept;
 use super::org::{FigureKey, Organisation};
 use super::section::{self, Section};
+use super::top::Top;
 use super::tree::Node;
 
 const TITLE: &str = "[design]";

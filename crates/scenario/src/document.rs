@@ -36,6 +36,7 @@ use super::section::{self, Section};
 use super::sites::names_folders;
 use super::solution::Solution;
 use super::test::TEST;
+use super::top::Top;
 use super::tree::{self, Node, Value};
 
 /// What a scenario describes.
@@ -144,15 +145,6 @@ pub struct Document {
     files: Files,
     root: Node,
     origin: Origin,
-}
-
-/// The top of a scenario, without name and description.
-pub(super) struct Top {
-    /// The file's stem without a `name`.
-    pub(super) name: String,
-    pub(super) description: String,
-    pub(super) origin: Origin,
-    pub(super) sections: Section,
 }
 
 impl Document {

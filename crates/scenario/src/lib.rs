@@ -56,6 +56,7 @@ mod solution;
 mod storage;
 mod test;
 mod throughput;
+mod top;
 mod tree;
 
 pub use arrays::ArrayScenario;

@@ -14,7 +14,6 @@ use brunt_world_real::Choice;
 use super::base::Origin;
 use super::copies;
 use super::design;
-use super::document::Top;
 use super::engine::{self, ENGINE, Engine};
 use super::events::{Entry, read_faults, write_faults};
 use super::format::{path, quoted};
@@ -30,6 +29,7 @@ use super::solution::Solution;
 use super::storage::{self, STORAGE};
 use super::test::Test;
 use super::throughput::Shares;
+use super::top::Top;
 
 /// A test, with every default filled in and every path absolute.
 #[derive(Clone, Debug, PartialEq)]

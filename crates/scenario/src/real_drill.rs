@@ -25,7 +25,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::document::Top;
 use super::drill::{self, Drill};
 use super::format::{path, quoted};
 use super::keys::{At, Word, keys};
@@ -35,6 +34,7 @@ use super::place::{Place, Placed, Refusal};
 use super::real_link::RealLink;
 use super::site_events::{self, Decision, SiteEvent, SiteIncident};
 use super::sites::{RemoteHost, SIDES, Sites};
+use super::top::Top;
 
 keys! {
     /// What `[replication]` says here.

@@ -29,12 +29,12 @@ use brunt_array::{Array, ArrayDesign, DesignError, Level, SystemDesign};
 use brunt_units::Span;
 use brunt_world::random::Streams;
 
-use super::document::Top;
 use super::events::{Events, read_incidents};
 use super::files::Files;
 use super::keys::{ABOVE_ZERO, Page, SEED, TIME, Whole, Word, keys, time};
 use super::place::Refusal;
 use super::section::{Section, above_zero};
+use super::top::Top;
 use super::tree::Node;
 
 /// Tables of arrays whose keys are declared.

@@ -25,11 +25,11 @@ use brunt_mail::Incident;
 use brunt_units::Span;
 
 use super::base::Origin;
-use super::document::Top;
 use super::format::quoted;
 use super::keys::{At, Maybe, Page, SEED, SOME_TIME, SWITCH, TEXT, Whole, Word, keys, time};
 use super::place::{Placed, Refusal};
 use super::section::{self, Section};
+use super::top::Top;
 use super::tree::Node;
 use target::TARGET;
 

@@ -30,7 +30,7 @@ use std::path::Path;
 use brunt_qualify::plan::{LogRecords, TwinPlan};
 use brunt_units::ByteSize;
 
-use super::document::{Top, is_of_storage};
+use super::document::is_of_storage;
 use super::drill::Drill;
 use super::events::{Events, Written};
 use super::files::Files;
@@ -39,6 +39,7 @@ use super::keys::{Maybe, Whole, Word, keys, sized};
 use super::model::Scenario;
 use super::place::Refusal;
 use super::section;
+use super::top::Top;
 use super::tree::{Node, Value};
 
 pub use arrays::ArrayPlan;

@@ -24,10 +24,10 @@ use std::path::Path;
 use brunt_units::Span;
 use brunt_workload::profile::Version;
 
-use super::document::Top;
 use super::keys::{At, Maybe, Page, SOME_TIME, Whole, keys};
 use super::place::{Place, Placed, Refusal};
 use super::profile;
+use super::top::Top;
 
 pub use figures::{FigureKey, Quantity};
 pub use search::{Prices, SearchPlan};

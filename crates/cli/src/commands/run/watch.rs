@@ -381,23 +381,10 @@ impl Listener for Watch {
             }
             News::Verified { took, judged } => {
                 let took = self.lasted(*took);
-                let how = match judged {
-                    true => format!("done in {took}"),
-                    false => {
-                        format!("read in {took}; nothing to judge, a prediction has no content")
-                    }
-                };
-                self.finish(Phase::Files, &how);
+                self.finish(Phase::Files, &verified(took, *judged));
             }
             // Of other work than a test.
-            News::Happened { .. }
-            | News::Rehearsing { .. }
-            | News::Control { .. }
-            | News::Step { .. }
-            | News::Simulating { .. }
-            | News::Simulated { .. }
-            | News::Tested { .. }
-            | News::Sending { .. } => {}
+            _ => {}
         }
     }
 
@@ -514,5 +501,13 @@ impl Watch {
             let (_, progress) = self.phase(Phase::Test);
             progress.finish_frame(share, &how, |room| self.screen.borrow().rows(room));
         }
+    }
+}
+
+/// How verification ended.
+fn verified(took: String, judged: bool) -> String {
+    match judged {
+        true => format!("done in {took}"),
+        false => format!("read in {took}; nothing to judge, a prediction has no content"),
     }
 }
