@@ -16,7 +16,7 @@ pub struct MailUsage {
     pub brunt_processors: Option<f64>,
     /// Processors of the machine.
     pub processors: u64,
-    /// The share of all processors that was busy, whoever kept them so; null when it is not known.
+    /// The share of all processors that was busy with any program; null when it is not known.
     pub machine_busy: Option<f64>,
     /// The share of the time in which something waited for a processor; null when it is not counted.
     pub stalled_on_processor: Option<f64>,
@@ -44,7 +44,7 @@ pub struct MailServerUsage {
     pub written_mib_per_s: f64,
 }
 
-/// What a device did, whoever asked for it.
+/// What a device did for all programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MailStorage {

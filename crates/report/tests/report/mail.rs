@@ -103,8 +103,8 @@ fn what_was_used_and_what_loadsim_would_have_said_is_shown() {
         "Slowest, p95 9.50 ms: read. Storage: sda was in use for 93 %.",
         "Before the day 150,000 messages were put into the mailboxes, in 210 s",
         // A write takes longer than Microsoft's limit, a processor is busier.
-        "<td>write of the device, mean (ms)</td><td class=\"n\">25.00</td><td>beyond</td>",
-        "<td class=\"n\">85.00</td><td>beyond</td>",
+        "<td>write of the device, mean (ms)</td><td class=\"n\">25.0</td><td>beyond</td>",
+        "<td class=\"n\">85.0</td><td>beyond</td>",
         "<td>MemAvailable, least (MiB)</td><td class=\"n\">4,096</td><td>within</td>",
         "not applicable: the address space of 32-bit Windows",
     ] {

@@ -241,7 +241,7 @@ fn test(
     stop: &Stop,
 ) -> Result<RunResult, RunCommandError> {
     let (args, scenario, interrupted) = (asked.args, asked.scenario, asked.interrupted);
-    let (begun, start) = (asked.begun, asked.start);
+    let (begun, start, heard) = (asked.begun, asked.start, asked.lines.heard());
     let options = brunt_world_real::Options {
         backend: scenario.backend,
         seed: scenario.test.seed,
@@ -282,10 +282,8 @@ fn test(
         surroundings::unheard(&plan, &places),
     );
     let recorder = match interrupted {
-        Some(interrupted) => {
-            Recorder::carry_on(folder, head, devices, interrupted, asked.lines.heard())?
-        }
-        None => Recorder::begin(folder, head, devices, asked.lines.heard())?,
+        Some(interrupted) => Recorder::carry_on(folder, head, devices, interrupted, heard)?,
+        None => Recorder::begin(folder, head, devices, heard)?,
     };
     let watch = Rc::new(Watch::new(output, &plan, &places, recorder));
     let begun = real.world.clock.now();

@@ -48,8 +48,8 @@ fn note(usage: &MailUsage) -> String {
     if let Some(storage) = &usage.storage {
         let mean = |ms: Option<f64>| ms.map_or("-".to_owned(), decimals);
         note += &format!(
-            " {}, under the servers' folder, was in use for {}: {} reads a second ({} ms), {} writes ({} ms){}; whoever asked \
-             for them.",
+            " {}, under the servers' folder, was in use for {}: {} reads a second ({} ms), {} writes ({} ms){}, for all \
+             programs.",
             storage.device,
             percent(storage.busy),
             decimals(storage.reads_per_s),
