@@ -20,7 +20,7 @@
 //! | [`result`] | the result in its written form |
 //!
 //! Beside them: [`plan`] and [`goal`], the inputs; [`precision`], when a prediction knows enough;
-//! [`progress`], [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
+//! [`live`] and [`sampling`], the progress; `hanging`, [`stops`], [`pulse`],
 //! [`injection`], [`phase_io`] and `naming`, layers between engine and world; [`error`], why a test
 //! cannot run.
 

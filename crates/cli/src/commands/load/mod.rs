@@ -59,7 +59,7 @@ Examples:
   brunt load mine.toml --allow-target mail.example.org    servers of your own: docs/mail.md
   brunt load --clean runs/2026-11-27-041500-mine   remove the messages of that run from them")]
 pub struct LoadArgs {
-    /// A scenario with [mail]; without one, what the flags say
+    /// A scenario of mail servers; without one, what the flags say
     #[arg(value_name = "SCENARIO")]
     pub scenario: Option<PathBuf>,
 
