@@ -64,7 +64,9 @@ pub fn serve(
     let writer = Writer::new(to).map_err(|error| AgentError::Stream(error.to_string()))?;
     let hello = reader.next_content().map_err(AgentError::Stream)?;
     let hello = hello.and_then(|content| Hello::read(&content));
-    let hello = hello.ok_or_else(|| AgentError::Stream("nobody said hello".to_owned()))?;
+    let hello = hello.ok_or_else(|| {
+        AgentError::Stream("the connection ended before the first message of brunt".to_owned())
+    })?;
     let admitted = admitted(place, &hello);
     let (admission, status) = match &admitted {
         Ok((admission, status, _)) => (admission.clone(), status.clone()),

@@ -57,15 +57,10 @@ impl Permit {
         let bytes = file.bytes.map(|text| text.parse().map_err(|why| format!("bytes: {why}")));
         let longest =
             file.longest.map(|text| text.parse().map_err(|why| format!("longest: {why}")));
-        let folders = file.folders.unwrap_or_default();
-        if let Some(folder) = folders.iter().find(|folder| !folder.is_absolute()) {
+        if let Some(folder) = file.folders.iter().flatten().find(|folder| !folder.is_absolute()) {
             return Err(format!("folders: {} does not begin with /", folder.display()));
         }
-        Ok(Self {
-            folders: Some(folders).filter(|folders| !folders.is_empty()),
-            bytes: bytes.transpose()?,
-            longest: longest.transpose()?,
-        })
+        Ok(Self { folders: file.folders, bytes: bytes.transpose()?, longest: longest.transpose()? })
     }
 
     /// How long a test may take.
@@ -89,7 +84,7 @@ impl Permit {
             folder.is_some_and(|folder| tops.any(|top| folder.starts_with(top)))
         };
         let outside = folders.iter().find(|folder| !is_within(folder))?;
-        Some(format!("nobody has allowed to write to {}", outside.display()))
+        Some(format!("agent.toml allows no writing to {}", outside.display()))
     }
 }
 
@@ -141,6 +136,8 @@ mod tests {
             assert!(!may(&top.join(outside)), "{outside}");
         }
         assert!(!may(Path::new("relative")) && !may(Path::new("/")));
+        let nowhere = Permit::parse("folders = []").unwrap();
+        assert!(nowhere.refusal(&[top], ByteSize::gib(1), Span::ZERO).is_some());
     }
 
     #[test]
