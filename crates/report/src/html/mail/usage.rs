@@ -2,7 +2,7 @@
 //! Linux.
 
 use crate::decimals;
-use crate::result::{Mail, MailUsage};
+use crate::result::{Direction, Mail, MailUsage};
 use crate::table::{Cell, Column, Row, Table};
 
 /// What each server used; empty when it was not looked at.
@@ -70,15 +70,18 @@ fn note(usage: &MailUsage) -> String {
 /// What stands for a counter of Windows.
 enum Here {
     /// A figure of the run, when it was measured, and its limit.
-    Measured(&'static str, fn(&Mail) -> Option<f64>, f64),
+    Measured(&'static str, fn(&Mail) -> Option<f64>, Direction, f64),
+    /// A figure that says something else than the limit asks.
+    Shown(&'static str, fn(&Mail) -> Option<f64>),
     /// Nothing, and why.
     NotApplicable(&'static str),
 }
 
 /// LoadSim's limits: counter, limit, and its counterpart.
 /// Source: HP StorageWorks EVA and Continuous Access with Exchange 2003, 2005, table C-1 and text.
-const LIMITS: [(&str, &str, Here); 16] = {
-    use Here::{Measured, NotApplicable};
+const LIMITS: [(&str, &str, Here); 17] = {
+    use Direction::{AtLeast, AtMost};
+    use Here::{Measured, NotApplicable, Shown};
     [
         (
             "% Processor Time, total",
@@ -86,6 +89,7 @@ const LIMITS: [(&str, &str, Here); 16] = {
             Measured(
                 "processors of the machine, busy (%)",
                 |mail| Some(100.0 * mail.usage.as_ref()?.machine_busy?),
+                AtMost,
                 80.0,
             ),
         ),
@@ -93,7 +97,7 @@ const LIMITS: [(&str, &str, Here); 16] = {
         (
             "RPC Averaged Latency",
             "< 50 ms on average",
-            Measured("server alone, mean of the medians of tasks (ms)", median, 50.0),
+            Measured("server alone, mean of the medians of tasks (ms)", median, AtMost, 50.0),
         ),
         (
             "VM Largest Block Size, Total Free Block Bytes",
@@ -107,7 +111,8 @@ const LIMITS: [(&str, &str, Here); 16] = {
             Measured(
                 "MemAvailable, least (MiB)",
                 |mail| mail.usage.as_ref()?.memory_available_mib_min,
-                -500.0,
+                AtLeast,
+                500.0,
             ),
         ),
         (
@@ -119,11 +124,9 @@ const LIMITS: [(&str, &str, Here); 16] = {
         (
             "Disk queue",
             "each disk idle once a minute",
-            Measured(
-                "the device in use (%)",
-                |mail| Some(100.0 * mail.usage.as_ref()?.storage.as_ref()?.busy),
-                100.0,
-            ),
+            Shown("the device in use, mean (%)", |mail| {
+                Some(100.0 * mail.usage.as_ref()?.storage.as_ref()?.busy)
+            }),
         ),
         (
             "Disk sec/Read",
@@ -131,6 +134,7 @@ const LIMITS: [(&str, &str, Here); 16] = {
             Measured(
                 "read of the device, mean (ms)",
                 |mail| mail.usage.as_ref()?.storage.as_ref()?.read_ms,
+                AtMost,
                 20.0,
             ),
         ),
@@ -140,40 +144,52 @@ const LIMITS: [(&str, &str, Here); 16] = {
             Measured(
                 "write of the device, mean (ms)",
                 |mail| mail.usage.as_ref()?.storage.as_ref()?.write_ms,
+                AtMost,
                 20.0,
             ),
         ),
         (
             "SMTP local and remote queue",
             "< 1,000",
-            Measured(
-                "messages in the relay's queue before the audit",
-                |mail| Some(mail.queue?.messages as f64),
-                1_000.0,
-            ),
+            Shown("messages in the relay's queue before the audit", |mail| {
+                Some(mail.queue?.messages as f64)
+            }),
         ),
         ("SMTP categorizer queue", "< 10", NotApplicable("nothing asks a directory of groups")),
         (
             "NDRs",
             "0",
-            Measured("accepted, then returned", |mail| Some(mail.ledger.bounced as f64), 0.0),
+            Measured(
+                "accepted, then returned",
+                |mail| Some(mail.ledger.bounced as f64),
+                AtMost,
+                0.0,
+            ),
         ),
         (
             "LoadSim task queue",
-            "< 100, not growing",
+            "< 100",
             Measured(
                 "most tasks waiting",
                 |mail| {
                     let work = mail.work.as_ref().filter(|work| !work.is_stress)?;
                     Some(work.waiting_max as f64)
                 },
+                AtMost,
                 100.0,
             ),
         ),
         (
+            "LoadSim task queue",
+            "not growing",
+            Shown("more tasks waiting at the end of the steady part", |mail| {
+                mail.work.as_ref()?.queue_growth
+            }),
+        ),
+        (
             "LoadSim action latency",
             "<= 1,000 ms",
-            Measured("score (ms)", |mail| mail.work.as_ref()?.score_ms, 1_000.0),
+            Measured("score (ms)", |mail| mail.work.as_ref()?.score_ms, AtMost, 1_000.0),
         ),
     ]
 };
@@ -199,20 +215,25 @@ pub(super) fn loadsim(mail: &Mail) -> Table {
     let limits = LIMITS.iter().filter(|_| mail.work.is_some());
     let rows = limits.map(|(counter, limit, here)| {
         let (what, measured, outcome) = match here {
-            Here::NotApplicable(why) => (format!("not applicable: {why}"), Cell::Nothing, ""),
-            Here::Measured(what, measure, limit) => match measure(mail) {
-                None => ((*what).to_owned(), Cell::Nothing, "not measured"),
-                Some(measured) => {
-                    // A limit below zero is the least.
-                    let holds = if *limit < 0.0 { measured > -limit } else { measured <= *limit };
-                    (
-                        (*what).to_owned(),
-                        Cell::from(decimals(measured)),
-                        if holds { "within" } else { "beyond" },
-                    )
-                }
-            },
+            Here::NotApplicable(why) => (format!("not applicable: {why}"), None, ""),
+            Here::Shown(what, measure) => {
+                let measured = measure(mail);
+                ((*what).to_owned(), measured, measured.map_or("not measured", |_| "not judged"))
+            }
+            Here::Measured(what, measure, direction, limit) => {
+                let measured = measure(mail);
+                let holds = measured.map(|measured| match direction {
+                    Direction::AtMost => measured <= *limit,
+                    Direction::AtLeast => measured > *limit,
+                });
+                let outcome = holds.map_or("not measured", |holds| match holds {
+                    true => "within",
+                    false => "beyond",
+                });
+                ((*what).to_owned(), measured, outcome)
+            }
         };
+        let measured = measured.map_or(Cell::Nothing, |measured| decimals(measured).into());
         let class = if outcome == "beyond" { "failed" } else { "" };
         Row::classed(
             [Cell::from(*counter), (*limit).into(), what.into(), measured, outcome.into()],
