@@ -5,14 +5,14 @@
 //! axis, which take about as long, go to different parts.
 //!
 //! Two points in a hundred are computed by two parts, so that a machine that computes wrongly is
-//! seen. That is against broken machines; whoever can write records can forge them.
+//! seen. That is against broken machines; a user who can write records can forge them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::PARTS_MAX;
 
-/// One point in so many is computed twice.
+/// Of this many points, one is computed twice.
 const CHECKED: u64 = 50;
 /// The first of them: short sweeps have none.
 const FIRST_CHECKED: u64 = 24;

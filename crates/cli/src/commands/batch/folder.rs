@@ -30,7 +30,7 @@ const PLAN: &str = "plan.json";
 const POINTS: &str = "points";
 /// The texts of a scenario and its models, each written twice at worst.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
-/// Nobody tries a point more often.
+/// More records of a point are not read.
 const RECORDS_MAX: usize = 1000;
 
 /// Makes `folder` with `plan` in it. Making the same plan again changes nothing.

@@ -20,11 +20,10 @@ pub mod part;
 pub mod plan;
 mod scripts;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
+use brunt_lab::Crew;
 use brunt_lab::batch::{Plan, PlanError, Share, Sharing};
-use brunt_lab::{Crew, LabError};
 use brunt_report::FolderError;
 use brunt_run::Stop;
 use brunt_scenario::{Document, Refusal};
@@ -62,15 +61,9 @@ pub enum BatchError {
     /// The plan cannot be written.
     #[error(transparent)]
     Write(#[from] NewFileError),
-    /// A signal cannot be had.
-    #[error("{0}")]
-    System(#[from] io::Error),
     /// A number of parts that cannot be.
     #[error("{0}")]
     Parts(String),
-    /// Attempts differ.
-    #[error(transparent)]
-    Lab(#[from] LabError),
 }
 
 /// A plan in its folder, with its scenario.

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | 0 | the points are computed, whatever their verdicts | is done with it |
 //! | 64 | never: no plan, another version, no such part, attempts that differ | does not try again |
-//! | 75 | again: a full disk, a folder that is away, no memory | tries again |
+//! | 75 | again: a full disk, an I/O error, no memory | tries again |
 //! | 130 | stopped | tries again |
 
 use std::path::PathBuf;
@@ -89,10 +89,8 @@ fn is_for_now(error: &SimulateError) -> bool {
     use SimulateError as Error;
     match error {
         Error::System(_) | Error::Folder(_) => true,
-        Error::Lab(error) | Error::Batch(BatchError::Lab(error)) => {
-            matches!(error, LabError::Shelf(_) | LabError::TooLarge { .. })
-        }
-        Error::Batch(error) => matches!(error, BatchError::Folder(_) | BatchError::System(_)),
+        Error::Lab(error) => matches!(error, LabError::Shelf(_) | LabError::TooLarge { .. }),
+        Error::Batch(error) => matches!(error, BatchError::Folder(_)),
         _ => false,
     }
 }

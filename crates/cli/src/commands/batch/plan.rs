@@ -78,6 +78,7 @@ pub fn run(args: &PlanArgs, output: &Output) -> Result<Exit, SimulateError> {
         folder,
         program,
         parts: planned.plan.parts,
+        is_in_rounds: planned.plan.work.is_in_rounds(),
         lacking: sharing.lacking_parts(planned.plan.parts),
         asked,
         points: lacking,

@@ -9,8 +9,9 @@ const JOBS_MAX: u64 = 256;
 /// The workflow.
 pub(in super::super) fn script(job: &Job) -> String {
     let (about, label) = (job.about(), job.label());
-    // Any number of parts has the same points.
-    let of = job.parts.min(JOBS_MAX);
+    // Any number of parts has the same points. Jobs do not see each other's records, so that the
+    // rounds of a search are for one.
+    let of = if job.is_in_rounds { 1 } else { job.parts.min(JOBS_MAX) };
     let matrix: Vec<String> = (0..of).map(|part| part.to_string()).collect();
     let matrix = matrix.join(", ");
     format!(

@@ -26,6 +26,8 @@ pub(super) struct Job {
     pub(super) folder: PathBuf,
     pub(super) program: PathBuf,
     pub(super) parts: u64,
+    /// Whether what it computes next follows from what came before.
+    pub(super) is_in_rounds: bool,
     /// Parts with missing points.
     pub(super) lacking: Vec<u64>,
     /// Points that are known to be needed, and those of them that are missing.

@@ -61,6 +61,7 @@ fn job() -> Job {
         folder: PathBuf::from("/srv/it's a plan"),
         program: PathBuf::from("/opt/my brunt"),
         parts: 12,
+        is_in_rounds: false,
         lacking: vec![0, 3, 4],
         asked: 12,
         points: 3,
@@ -133,6 +134,8 @@ fn words_are_quoted_and_missing_parts_named() {
     let done = slurm(&Job { lacking: Vec::new(), ..job() });
     assert!(!done.contains("--array") && !done.contains("--dependency"), "{done}");
     assert!(shell(&job()).contains(" {}/12 ::: 0 3 4 "), "{}", shell(&job()));
+    let search = github(&Job { is_in_rounds: true, ..job() });
+    assert!(search.contains("part: [0]\n") && search.contains("/1\n"), "{search}");
     let many = github(&Job { parts: 1000, ..job() });
     assert!(many.contains("/256\n") && many.contains(" 255]"), "{many}");
 }
