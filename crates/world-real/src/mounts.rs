@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The namespace lives as long as a process in it. Whatever ends this program, also SIGKILL, the
-//! kernel unmounts the file systems and frees their devices with its last process: nobody has to
-//! clean up, and nobody outside sees them.
+//! kernel unmounts the file systems and frees their devices with its last process: nothing is left to
+//! clean up, and other processes do not see them.
 
 #![expect(
     unsafe_code,
@@ -21,7 +21,7 @@ use std::path::Path;
 use rustix::mount::{MountPropagationFlags, mount_change};
 
 /// `EXT4_IOC_SHUTDOWN` of the kernel's `fs/ext4/ext4.h`: `_IOR('X', 125, __u32)`.
-const SHUTDOWN: libc::c_ulong = 0x8004_587D;
+const SHUTDOWN: u32 = 0x8004_587D;
 /// Without writing the journal out first.
 static NO_LOG_FLUSH: u32 = 2;
 
@@ -29,7 +29,7 @@ static NO_LOG_FLUSH: u32 = 2;
 /// own. Nothing that they mount is seen elsewhere.
 ///
 /// # Errors
-/// What the system says: it takes root who may mount.
+/// What the system says: it needs root with the right to mount.
 pub fn make_private() -> io::Result<()> {
     // SAFETY: no memory is passed, and file descriptors stay shared as before.
     if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
@@ -47,7 +47,9 @@ pub fn make_private() -> io::Result<()> {
 pub fn cut_power(at: &Path) -> io::Result<()> {
     let folder = File::open(at)?;
     // SAFETY: the kernel reads four bytes at the pointer, which outlives the call.
-    match unsafe { libc::ioctl(folder.as_raw_fd(), SHUTDOWN, &raw const NO_LOG_FLUSH) } {
+    match unsafe {
+        libc::ioctl(folder.as_raw_fd(), SHUTDOWN as libc::Ioctl, &raw const NO_LOG_FLUSH)
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
