@@ -1,4 +1,4 @@
-//! The journal of work that is no test of storage: a drill, raw load, a sweep, a search, mail.
+//! The journal of work that is no test of storage: a drill, raw load, mail.
 //!
 //! It hears what the work tells, keeps it, and lets another listener show it. Frequent progress is
 //! kept once in a while.

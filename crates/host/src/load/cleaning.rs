@@ -7,15 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_load::{Patience, Reading};
 use brunt_servers::MailSystem;
-use brunt_world_real::{Options, RealWorld};
 
 use super::kept::{self, Load};
 use super::target::Foreign;
-use super::{LoadError, LoadListener, SLAB_BYTES, Subject, judge};
+use super::{LoadError, LoadListener, Subject, demand, judge};
 
 /// What was removed, and what stayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +49,10 @@ pub fn clean(
             let own = system.insert(MailSystem::open(&load.servers)?);
             listener.step(&format!("starting the servers in {}", load.servers.display()));
             own.start()?;
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            Subject::of(own, now.as_secs())?
+            Subject::of(own, demand::unix_now().as_secs())?
         }
     };
-    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
+    let mut real = demand::world(0, demand::beginning().1)?;
     let (world, own) = (real.world.clone(), Rc::clone(&mailing));
     let reading = Reading::new(subject.mailboxes.clone());
     let (cleaned, errors, _) = real.executor.block_on(async move {

@@ -17,7 +17,7 @@ use brunt_run::Stop;
 use brunt_servers::{MailFsync, Plan, Store};
 
 use super::judge::number;
-use super::{LoadError, LoadListener, LoadOptions, made, ran};
+use super::{Demand, LoadError, LoadListener, LoadOptions, made, ran};
 
 /// Deliveries of a control: as many as it takes to lose some.
 const DELIVERIES: u64 = 500;
@@ -46,6 +46,11 @@ fn plan(options: &LoadOptions) -> Option<(Plan, Incident)> {
     }
 }
 
+/// Whether a test has a control.
+pub fn has_control(options: &LoadOptions) -> bool {
+    plan(options).is_some()
+}
+
 /// Runs the control of `options`, if there is one, in the folder `home`, of which nothing stays.
 ///
 /// # Errors
@@ -60,14 +65,16 @@ pub(super) fn run(
         return Ok(None);
     };
     listener.step("the control: the same cut with mail_fsync = never has to lose mail");
-    let control = LoadOptions {
-        plan,
-        deliveries: options.deliveries.clamp(1, DELIVERIES),
+    let demand = Demand {
+        deliveries: match options.demand.work {
+            Some(_) => DELIVERIES,
+            None => options.demand.deliveries.clamp(1, DELIVERIES),
+        },
         work: None,
-        incidents: vec![cut],
+        seed: options.demand.seed,
         limit: None,
-        ..options.clone()
     };
+    let control = LoadOptions { plan, incidents: vec![cut], demand };
     let tried = || -> Result<MailControl, LoadError> {
         let mut system = made(home, &control)?;
         system.start()?;

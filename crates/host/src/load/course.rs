@@ -31,7 +31,7 @@ pub(super) const LOOK: Span = Span::millis(100);
 
 /// How often it is looked at what servers use.
 const SAMPLE: Span = Span::seconds(1);
-/// As many times as long as a look takes a processor, nobody looks again.
+/// After a look, this many times its processor time passes before the next.
 const SAMPLE_REST: u64 = 50;
 
 /// What was done to a server.

@@ -87,8 +87,11 @@ impl Keep for LedgerFile {
     }
 }
 
-/// The ledger of the run in `folder`, its messages, and what is to be said about the file.
-pub(super) fn ledger(folder: &Path) -> Result<(Rc<Mailing>, Ledger, Option<String>), LoadError> {
+/// The messages of a run, its ledger, and what is to be said about the file.
+pub(super) type Kept = (Rc<Mailing>, Ledger, Option<String>);
+
+/// What is kept of the run in `folder`.
+pub(super) fn ledger(folder: &Path) -> Result<Kept, LoadError> {
     let path = folder.join(LEDGER);
     let file = File::open(&path).map_err(LoadError::at(&path))?;
     let found = Ledger::read(BufReader::new(file))

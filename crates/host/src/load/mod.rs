@@ -3,7 +3,8 @@
 //! ```text
 //!   choice      which servers, and where they live
 //!   servers     made and started (brunt-servers), attended to by a thread (attendant)
-//!   course      send, disturb, drain, audit (brunt-load), with hands that can kill
+//!   demand      what is asked of servers; the course that follows (brunt-load), and its result
+//!   course      hands that watch a course, and can kill
 //!   incidents   what is done to servers and to connections (hops), in words
 //!   control     the same power cut where mail is not synced, which must lose some
 //!   target      the same course on servers that brunt did not start
@@ -22,6 +23,7 @@ mod choice;
 mod cleaning;
 mod control;
 mod course;
+mod demand;
 mod error;
 mod hops;
 mod incidents;
@@ -39,27 +41,24 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use brunt_load::{
-    Account, Accounts, Anchor, Course, Endpoint, Finished, Keep, Patience, Protocol, Reading,
-    Secret, Sending, TlsUse, Trust, Users, Watch,
-};
+use brunt_load::{Account, Accounts, Anchor, Endpoint, Keep, Protocol, Secret, TlsUse, Trust};
+use brunt_mail::Queue;
 use brunt_mail::incident::{Deed, Hop};
-use brunt_mail::{Mailing, MailingOptions, Queue, Terms};
-use brunt_report::result::{MailQueue, MailServer, MailUsage, Origin};
+use brunt_report::result::{MailQueue, MailServer, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_servers::{MailSystem, Part, Plan};
-use brunt_units::{Span, Time};
-use brunt_users::{Day, Dispatch, Profile, Tally, Until};
+use brunt_users::Tally;
 use brunt_world::World;
-use brunt_world_real::{ClockZero, Options, RealWorld, StartError};
 
 pub use brunt_mail::incident::{self, Incident};
 pub use brunt_servers::{Format, MailFsync};
 pub use choice::{Asked, choose};
 pub use cleaning::{CleanedRun, clean, left_servers};
+pub use control::has_control;
+pub use demand::{Demand, Work};
 pub use error::LoadError;
 pub use incidents::{kill_each, power_cut};
 pub use outcome::outline;
@@ -68,49 +67,24 @@ pub use words::planned;
 
 use attendant::Attendant;
 use course::{Deeds, Hands};
+use demand::{Begun, Ran};
 use kept::{LedgerFile, Load};
 use outcome::Judged;
 
-/// Memory for I/O of the world, which does none on disks.
-const SLAB_BYTES: usize = 1 << 20;
 /// What a certificate for localhost is for.
 const LOCALHOST: &str = "localhost";
 /// How long a relay may take to hand on what it still holds.
 const DRAINS_WITHIN: Duration = Duration::from_secs(40);
-/// How often it is looked whether a stop was asked for.
-const LOOK: Span = Span::millis(50);
 
 /// What a test is to do.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// The servers.
     pub plan: Plan,
-    /// Deliveries, at least: the last message may have more recipients. Users at work send what
-    /// their profile says instead.
-    pub deliveries: u64,
-    /// What users do; without it mail is only sent.
-    pub work: Option<Work>,
-    /// What messages contain, and who gets them.
-    pub seed: u64,
-    /// What is done to the servers, one after the other.
+    /// What is done to them, one after the other.
     pub incidents: Vec<Incident>,
-    /// Longest time from acceptance until a message is there; none is judged without it.
-    pub limit: Option<Span>,
-}
-
-/// Users at work.
-#[derive(Clone, Debug)]
-pub struct Work {
-    /// What each of them does.
-    pub profile: Rc<Profile>,
-    /// How long days take, and the run.
-    pub day: Day,
-    /// When users begin a task.
-    pub dispatch: Dispatch,
-    /// The rule whose failure ends the run.
-    pub until: Option<Until>,
-    /// Messages that are put into each mailbox before the day.
-    pub fill: u32,
+    /// What is asked of them.
+    pub demand: Demand,
 }
 
 /// Hears how a test is going.
@@ -134,8 +108,9 @@ pub fn run(
     stop: &Stop,
 ) -> Result<RunResult, LoadError> {
     let users = options.plan.users;
-    preflight::room(users, options.work.as_ref(), folder.path())?;
-    for doubt in preflight::provide(users, options.work.as_ref(), (true, true))? {
+    let work = options.demand.work.as_ref();
+    preflight::room(users, work, folder.path())?;
+    for doubt in preflight::provide(users, work, (true, true))? {
         listener.step(&doubt);
     }
     let (home, elsewhere) = choice::home(folder.path(), &options.plan)?;
@@ -160,7 +135,7 @@ fn made(home: &Path, options: &LoadOptions) -> Result<MailSystem, LoadError> {
         return Err(LoadError::Numbers(format!("{what}: there is no relay")));
     }
     let mut system = match deeds().any(Deed::needs_volumes) {
-        true => MailSystem::make_on_volumes(home, &options.plan, options.volume_bytes())?,
+        true => MailSystem::make_on_volumes(home, &options.plan, options.demand.volume_bytes())?,
         false => MailSystem::make(home, &options.plan)?,
     };
     if deeds().any(|deed| deed.hop() == Some(Hop::Delivery)) {
@@ -185,39 +160,11 @@ fn begin(
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let ran = ran(options, system, Rc::<LedgerFile>::clone(&ledger), listener, stop)?;
     ledger.sync()?;
-    let Ran { id, began, subject, mailing, finished, deeds, usage, real } = ran;
-    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
-    let mut mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
-    mail.usage = usage;
-    kept::conversations(folder, &mail.findings, &finished.conversations)?;
-    let verdict = outcome::verdict(&finished, stop);
-    let was_disturbed = !deeds.done.is_empty();
-    let was_killed = deeds.done.iter().any(|done| done.deed.kills());
-    let reasons = outcome::reasons(was_killed, &options.plan, &judged, &deeds);
-    let times = outcome::times(began, finished.sent.from, finished.sent.until);
-    let origin = origin(options.seed, format!("{id:016x}"));
-    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
-    Ok(match options.work.as_ref().zip(finished.tally.as_ref()) {
-        Some((work, tally)) => {
-            let users = subject.accounts.count();
-            let checked = work::Checked::new(work, tally, users, was_disturbed);
-            checked.put_into(result, finished.filled)
-        }
-        None => result,
-    })
-}
-
-/// A course that has ended.
-struct Ran {
-    id: u64,
-    /// In Unix seconds.
-    began: u64,
-    subject: Subject,
-    mailing: Rc<Mailing>,
-    finished: Finished,
-    deeds: Deeds,
-    usage: Option<MailUsage>,
-    real: RealWorld,
+    let reasons = |judged: &Judged<'_>, deeds: &Deeds| {
+        let was_killed = deeds.done.iter().any(|done| done.deed.kills());
+        outcome::reasons(was_killed, &options.plan, judged, deeds)
+    };
+    ran.result(&options.demand, reasons, folder, origin, stop)
 }
 
 /// What is the same for a run and for a later audit.
@@ -265,120 +212,48 @@ fn ran(
     listener: &Rc<dyn LoadListener>,
     stop: &Stop,
 ) -> Result<Ran, LoadError> {
-    let begun = SystemTime::now();
-    let zero = ClockZero::now();
-    let began = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut subject = Subject::of(&system, began.as_secs())?;
-    let id = run_id(began.as_nanos());
-    let accounts = subject.accounts.addresses();
-    let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
-    let (mailing, messages) = what_is_sent(options.work.as_ref(), options.deliveries, mailing)?;
-    let mut real = world(options.seed, zero)?;
-    let mut entrance = subject.entrance(&system);
+    let beginning = demand::beginning();
+    let subject = Subject::of(&system, beginning.0.as_secs())?;
+    let mut begun = Begun::new(&options.demand, subject, beginning)?;
+    let mut entrance = begun.subject.entrance(&system);
     let ways = [
         (Hop::Sending, entrance.address, None),
         (Hop::Delivery, system.addresses().lmtp, Some(system.addresses().delivery)),
-        (Hop::Reading, subject.mailboxes.address, None),
+        (Hop::Reading, begun.subject.mailboxes.address, None),
     ];
-    let hops = hops::open(&mut real, &options.incidents, &ways)?;
+    let hops = hops::open(&mut begun.real, &options.incidents, &ways)?;
     hops::lead(&hops, Hop::Sending, &mut entrance);
-    hops::lead(&hops, Hop::Reading, &mut subject.mailboxes);
-    let between = system.messages_between().saturating_mul(options.most_recipients());
+    hops::lead(&hops, Hop::Reading, &mut begun.subject.mailboxes);
+    let (users, demand) = (options.plan.users, &options.demand);
+    let between = system.messages_between().saturating_mul(demand.most_recipients(users));
     let names = names(&system);
     let device = usage::device(system.home());
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
     let deeds = Rc::new(RefCell::new(Deeds::default()));
     let hands = Hands {
-        world: real.world.clone(),
+        world: begun.real.world.clone(),
         attendant: Rc::clone(&attendant),
         listener: Rc::clone(listener),
         names: names.clone(),
-        fill: options.fill(),
+        fill: demand.fill(users),
         device: device.clone(),
         hops: Rc::new(hops),
         between,
         deeds: Rc::clone(&deeds),
         accepted: Rc::default(),
-        lasts: options.lasts(),
+        lasts: demand.lasts(),
     };
-    let disturbance = hands.disturb(options.incidents.clone(), messages);
-    let course = Course {
-        mailing: Rc::clone(&mailing),
-        accounts: Rc::clone(&subject.accounts),
-        trust: subject.trust.clone(),
-        patience: Patience::default(),
-        sending: Sending {
-            messages,
-            time: options.lasts(),
-            ..Sending::new(entrance, messages.unwrap_or_default())
-        },
-        disturbance: Some(hands.watch(Some(disturbance))),
-        drain: hands.drain(options.plan.relay.is_some()),
-        users: options.work.as_ref().map(|work| Users {
-            profile: Rc::clone(&work.profile),
-            day: work.day,
-            dispatch: work.dispatch,
-            until: work.until,
-            fill: work.fill,
-            mailboxes: subject.mailboxes.clone(),
-        }),
-        reading: Reading {
-            watch: Some(Watch::default()),
-            ..Reading::new(subject.mailboxes.clone())
-        },
-        terms: Terms { limit: options.limit, ..Terms::default() },
-        keep,
-    };
+    let disturbance = hands.watch(Some(hands.disturb(options.incidents.clone(), begun.messages)));
+    let meanwhile = (disturbance, hands.drain(options.plan.relay.is_some()));
     drop(hands);
-    let finished = run_course(&mut real, course, stop, listener);
+    let ran = begun.run(demand, entrance, meanwhile, keep, (listener, stop));
     drop(attendant);
-    let (finished, deeds) = (finished?, deeds.borrow().clone());
-    let whole = (finished.sent.from, finished.sent.until);
-    let looked_at = finished.tally.as_ref().map_or(whole, Tally::steady);
-    let usage = usage::between(&deeds.samples, looked_at, &names, device.as_deref());
-    Ok(Ran { id, began: began.as_secs(), subject, mailing, finished, deeds, usage, real })
-}
-
-fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, StartError> {
-    RealWorld::new(&Options { slab_bytes: SLAB_BYTES, seed, zero, ..Options::default() })
-}
-
-/// The messages of a test, and how many, where a number ends it.
-fn what_is_sent(
-    work: Option<&Work>,
-    deliveries: u64,
-    mailing: MailingOptions,
-) -> Result<(Rc<Mailing>, Option<u32>), LoadError> {
-    if let Some(work) = work {
-        return Ok((Rc::new(Mailing::new(work::mailing(work, mailing))?), None));
-    }
-    let users = u32::try_from(mailing.accounts.len()).unwrap_or(u32::MAX);
-    let most = u8::try_from(most_recipients(users, None)).unwrap_or(u8::MAX);
-    let mailing = Rc::new(Mailing::new(MailingOptions { recipients: (1, most), ..mailing })?);
-    let messages = messages(&mailing, deliveries)?;
-    Ok((mailing, Some(messages)))
-}
-
-/// Runs the course to its end, or until a stop is asked for.
-fn run_course(
-    real: &mut RealWorld,
-    course: Course,
-    stop: &Stop,
-    listener: &Rc<dyn LoadListener>,
-) -> Result<Finished, LoadError> {
-    let world = real.world.clone();
-    let (asked, stop, listener) = (stop.clone(), stop.clone(), Rc::clone(listener));
-    real.executor.block_on(async move {
-        let watching = world.clone();
-        // It ends with the executor.
-        drop(world.spawner.spawn(async move {
-            while !asked.is_asked() {
-                watching.sleep(LOOK).await;
-            }
-            listener.step("stopping: what was sent is still looked for");
-        }));
-        Ok(brunt_load::run(&world, course, &stop).await?)
-    })
+    let mut ran = ran?;
+    ran.deeds = deeds.borrow().clone();
+    let whole = (ran.finished.sent.from, ran.finished.sent.until);
+    let looked_at = ran.finished.tally.as_ref().map_or(whole, Tally::steady);
+    ran.usage = usage::between(&ran.deeds.samples, looked_at, &names, device.as_deref());
+    Ok(ran)
 }
 
 /// Looks at the mailboxes of the run in `folder` again, which is left as it is but for a new
@@ -392,39 +267,24 @@ pub fn audit(
     listener: &Rc<dyn LoadListener>,
 ) -> Result<RunResult, LoadError> {
     let load = Load::read(folder)?;
-    let (mailing, ledger, remark) = kept::ledger(folder)?;
+    let kept = kept::ledger(folder)?;
     let mut system = MailSystem::open(&load.servers)?;
     listener.step(&format!("starting the servers in {}", load.servers.display()));
     system.start()?;
     let queue = system.drain(DRAINS_WITHIN)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let subject = Subject::of(&system, now.as_secs())?;
-    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
-    let world: World = real.world.clone();
-    let (messages, was_killed) = (ledger.messages(), !ledger.faults().is_empty());
-    let (terms, patience) = (Terms::default(), Patience::default());
-    let reading = Reading::new(subject.mailboxes.clone());
-    let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
-    let audited_of = Rc::clone(&mailing);
-    let ((audited, errors, _), queue) = real.executor.block_on(async move {
-        let whom = (trust.as_ref(), patience, terms);
-        let held = if queue.is_empty() { Queue::Empty } else { Queue::Holds(queue.messages) };
-        let what = (&audited_of, ledger, held);
-        (brunt_load::audit(&world, what, &accounts, &reading, whom).await, queue)
-    });
-    let plan = system.plan().clone();
+    let subject = Subject::of(&system, demand::unix_now().as_secs())?;
+    let was_killed = !kept.1.faults().is_empty();
+    let held = if queue.is_empty() { Queue::Empty } else { Queue::Holds(queue.messages) };
+    let reasons = |judged: &Judged<'_>| {
+        outcome::reasons(was_killed, system.plan(), judged, &Deeds::default())
+    };
+    let drain = |_: &World| async move { held };
+    let mut result = demand::look_again(&subject, kept, drain, reasons, origin)?;
     system.stop()?;
-    let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
-    let mut mail = outcome::mail(&subject, &judged, None);
-    mail.messages = messages.into();
-    mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
-    let verdict = judge::verdict(&audited);
-    let mut reasons = outcome::reasons(was_killed, &plan, &judged, &Deeds::default());
-    reasons.extend(remark);
-    let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
-    let id = format!("{:016x}", mailing.options().run);
-    let origin = origin(mailing.options().seed, id);
-    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
+    if let Some(mail) = &mut result.mail {
+        mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
+    }
+    Ok(result)
 }
 
 /// Removes the servers of the run in `folder`, which ended: what it found stays, and it cannot be
@@ -442,72 +302,4 @@ pub fn remove_servers(folder: &Path) -> Result<(), LoadError> {
 fn names(system: &MailSystem) -> Vec<(Part, &'static str)> {
     let names = system.servers().into_iter().rev().map(|server| server.name);
     [Part::Store, Part::Relay].into_iter().zip(names).collect()
-}
-
-/// How many messages it takes for this many deliveries.
-fn messages(mailing: &Mailing, deliveries: u64) -> Result<u32, LoadError> {
-    let mut made = 0;
-    for number in 0..u32::MAX {
-        if made >= deliveries {
-            return Ok(number);
-        }
-        made += u64::try_from(mailing.route(number).to.len()).unwrap_or(1);
-    }
-    Err(LoadError::Numbers(format!("{deliveries} deliveries are more than a run can have")))
-}
-
-/// The most recipients of a message: five, or what a profile says.
-fn most_recipients(users: u32, work: Option<&Work>) -> u32 {
-    users.min(work.map_or(5, |work| work::most_recipients(&work.profile)))
-}
-
-impl LoadOptions {
-    fn most_recipients(&self) -> u32 {
-        most_recipients(self.plan.users, self.work.as_ref())
-    }
-
-    /// Room for everything that is sent, several times over. What is not written takes none.
-    fn volume_bytes(&self) -> u64 {
-        const LEAST: u64 = 2 << 30;
-        const OF_DELIVERY: u64 = 256 << 10;
-        const MOST: u64 = 1 << 40;
-        LEAST.saturating_add(self.deliveries.saturating_mul(OF_DELIVERY)).min(MOST)
-    }
-
-    /// Messages that are put into mailboxes before the day.
-    fn fill(&self) -> u64 {
-        let each = self.work.as_ref().map_or(0, |work| work.fill);
-        u64::from(each) * u64::from(self.plan.users)
-    }
-
-    /// How long mail is sent, where no number of messages ends it.
-    fn lasts(&self) -> Option<Span> {
-        self.work.as_ref().map(|work| work.day.run)
-    }
-}
-
-/// A number that no other run of this machine has.
-fn run_id(nanos: u128) -> u64 {
-    let mixed = nanos ^ (u128::from(std::process::id()) << 40);
-    u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_message_completes_the_deliveries() {
-        let accounts = (0..50).map(|user| format!("u{user:04}@test.invalid")).collect();
-        let mailing = Mailing::new(MailingOptions::new(1, 7, 0, accounts)).unwrap();
-        let made = |messages: u32| -> usize {
-            (0..messages).map(|number| mailing.route(number).to.len()).sum()
-        };
-        for wanted in [1, 100, 5_000] {
-            let messages = messages(&mailing, wanted).unwrap();
-            let wanted = usize::try_from(wanted).unwrap();
-            assert!(made(messages) >= wanted && made(messages - 1) < wanted);
-        }
-        assert_eq!([1, 3, 5, 900].map(|users| most_recipients(users, None)), [1, 3, 5, 5]);
-    }
 }

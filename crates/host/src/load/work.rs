@@ -51,14 +51,14 @@ pub(super) struct Checked<'a> {
     work: &'a Work,
     tally: &'a Tally,
     checks: Checks,
-    /// Whether servers were killed: then times are shown and not judged.
-    has_killed: bool,
+    /// Whether something was done to servers: then times are shown and not judged.
+    was_disturbed: bool,
 }
 
 impl<'a> Checked<'a> {
-    pub(super) fn new(work: &'a Work, tally: &'a Tally, users: u32, has_killed: bool) -> Self {
+    pub(super) fn new(work: &'a Work, tally: &'a Tally, users: u32, was_disturbed: bool) -> Self {
         let checks = Checks::of(&work.profile, users, (work.day.length, work.dispatch), tally);
-        Self { work, tally, checks, has_killed }
+        Self { work, tally, checks, was_disturbed }
     }
 
     fn is_stress(&self) -> bool {
@@ -152,8 +152,8 @@ impl<'a> Checked<'a> {
                 .reasons
                 .push(format!("users stopped after {seconds:.0} s, as {id} had failed (--until)"));
         }
-        if self.has_killed {
-            let reason = "servers were killed, so how long users waited is shown and not judged: \
+        if self.was_disturbed {
+            let reason = "something was done to servers, so how long users waited is shown and not judged: \
                           --no-kill judges it";
             result.reasons.push(reason.to_owned());
             return result;

@@ -169,7 +169,19 @@ impl MailScenario {
             let path = section::joined(folder, Path::new(&*profile));
             *profile = path.to_string_lossy().into_owned();
         }
-        Self { name, description, origin, mail, target, events }
+        let read = Self { name, description, origin, mail, target, events };
+        read.check_waiting(&section);
+        read
+    }
+
+    /// Refuses to wait for a rule that is not judged.
+    fn check_waiting(&self, section: &Section) {
+        let is_disturbed = self.kills() || self.cuts_power() || !self.events.is_empty();
+        if self.mail.awaits_tasks() && !self.mail.stress && is_disturbed {
+            let what = "is not judged where servers are killed";
+            let hint = "kill = false (--no-kill), without a power cut and [[event]]";
+            section.refuse(section.place_of("until").refuse(what).hint(hint));
+        }
     }
 
     /// Whether each server is killed once.
@@ -197,6 +209,10 @@ impl MailScenario {
 }
 
 impl MailTest {
+    fn awaits_tasks(&self) -> bool {
+        self.until.as_ref().is_some_and(|until| until.value == MailUntil::TasksWaiting)
+    }
+
     /// Refuses keys that contradict others.
     fn check(&self, section: &Section, has_target: bool) {
         let refuse = |key: &str, what: &str, hint: &str| {
@@ -218,18 +234,8 @@ impl MailTest {
                 refuse(key, "is for users with a profile", "for example: profile = \"mmb3\"");
             }
         }
-        if self.until.as_ref().is_some_and(|until| until.value == MailUntil::TasksWaiting) {
-            let kills = self.kill.as_ref().map_or(!has_target, |kill| kill.value);
-            if self.stress {
-                refuse(
-                    "until",
-                    "is about tasks that wait, and under stress none does",
-                    "leave it out",
-                );
-            } else if kills {
-                let what = "is not judged where servers are killed";
-                refuse("until", what, "kill = false (--no-kill)");
-            }
+        if self.awaits_tasks() && self.stress {
+            refuse("until", "is about tasks that wait, and under stress none does", "leave it out");
         }
         if self.server.as_ref().is_some_and(|server| server.value == MailServer::Cyrus) {
             for key in ["store", "mail_fsync"] {
@@ -350,6 +356,8 @@ mod tests {
         refused(until, "is not judged where servers are killed");
         refused(&format!("{until}stress = true\n"), "under stress none does");
         assert!(read(&format!("{until}kill = false\n")).is_ok());
+        let cut = format!("{until}kill = false\npower_cut = true\n");
+        refused(&cut, "is not judged where servers are killed");
         refused("[mail]\nuser = 4\n", "did you mean `users`?");
         refused(&format!("[mail]\nserver = \"exim\"\n{TARGET}"), "[target] has others");
         refused(&format!("[mail]\nkill = true\n{TARGET}"), "kills only servers that it has");

@@ -6,14 +6,15 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_host::consent::TargetConsent;
-use brunt_host::load::target::{Foreign, Secret, TargetOptions};
+use brunt_host::load::Demand;
+use brunt_host::load::target::{Foreign, Secret};
 use brunt_host::load::{LoadListener, Telling, clean};
 
-use brunt_report::{counted, grouped, one_line};
+use brunt_report::{counted, one_line};
 use brunt_scenario::{MailScenario, Subject};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-use super::{LoadArgs, LoadCommandError, scenario};
+use super::{LoadArgs, LoadCommandError, page};
 use crate::exit::Exit;
 use crate::mistakes::Mistakes;
 use crate::output::Output;
@@ -77,44 +78,20 @@ pub(super) fn of_run(args: &LoadArgs, folder: &Path) -> Result<Option<Foreign>, 
     find(args, &kept)
 }
 
-/// What a test of `foreign` servers is to do.
-///
-/// # Errors
-/// [`LoadCommandError`] when there is no such profile.
-pub(super) fn options(scenario: &MailScenario) -> Result<TargetOptions, LoadCommandError> {
-    let mail = &scenario.mail;
-    Ok(TargetOptions {
-        deliveries: mail.deliveries.unwrap_or_default(),
-        work: scenario::work(mail)?,
-        seed: mail.seed,
-        limit: mail.limit,
-    })
-}
-
 /// What is sent where, and what is done meanwhile.
-pub(super) fn opening(
-    scenario: &MailScenario,
-    foreign: &Foreign,
-    options: &TargetOptions,
-) -> String {
+pub(super) fn opening(scenario: &MailScenario, foreign: &Foreign, demand: &Demand) -> String {
     let users = counted(foreign.users().into(), "user");
-    let what = match &options.work {
-        None => format!("{} deliveries", grouped(options.deliveries)),
-        Some(work) => format!(
-            "profile {}, a day of {} for {}",
-            work.profile.name, work.day.length, work.day.run
-        ),
-    };
     let name = one_line(&scenario.name);
-    let mut lines = vec![format!("brunt {}   {name}   {users}, {what}", version::SHORT)];
+    let mut lines =
+        vec![format!("brunt {}   {name}   {users}, {}", version::SHORT, page::what(demand))];
     let labels = ["sent to", "read at"];
     for ((label, server), address) in labels.iter().zip(foreign.servers()).zip(foreign.addresses())
     {
         lines.push(format!("{label:14}{} ({})   {}", server.name, address.ip(), server.settings));
     }
     lines.push(format!("{:14}nothing is killed", "events"));
-    lines.push(format!("{:14}{}", "seed", options.seed));
-    lines.extend(options.limit.map(|limit| format!("{:14}{limit}", "limit")));
+    lines.push(format!("{:14}{}", "seed", demand.seed));
+    lines.extend(demand.limit.map(|limit| format!("{:14}{limit}", "limit")));
     format!("{}\n", lines.join("\n"))
 }
 

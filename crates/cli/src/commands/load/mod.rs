@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use brunt_host::keeping::Keeping;
 use brunt_host::load::{
-    LoadError, LoadListener, LoadOptions, Telling, audit, outline, run as run_load, target,
+    Demand, LoadError, LoadListener, LoadOptions, Telling, audit, outline, run as run_load, target,
 };
 use brunt_host::recorder::{Heard, Recorder};
 use brunt_report::result::RunResult;
@@ -226,6 +226,11 @@ pub enum LoadCommandError {
     /// Each number of users needs mailboxes that are empty.
     #[error("--sweep starts servers for each number of users, and [target] has others")]
     SweptTarget,
+    /// Where something is done to servers, waiting is not judged.
+    #[error(
+        "--sweep judges how long users wait, and something is done to the servers\n  leave out --power-cut, and [[event]]"
+    )]
+    Disturbed,
     /// No sweep.
     #[error(transparent)]
     Sweep(#[from] Refusal),
@@ -274,7 +279,7 @@ pub fn run(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
 fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     let scenario = args.scenario(&[])?;
     let servers = match foreign::find(args, &scenario)? {
-        Some(foreign) => Servers::Foreign(Box::new((foreign, foreign::options(&scenario)?))),
+        Some(foreign) => Servers::Foreign(Box::new((foreign, scenario::demand(&scenario.mail)?))),
         None => {
             let (options, left_out) = scenario::options(&scenario)?;
             Servers::Own(Box::new(options), left_out)
@@ -337,14 +342,14 @@ fn telling(
         scenario: scenario.to_toml(),
         outline: outline.to_json(),
     };
-    let recorder = Recorder::of_work(Some(folder), head, heard)?;
+    let recorder = Recorder::of_work(folder, head, heard)?;
     Ok(Telling::new(Keeping::new(recorder, began, teller)))
 }
 
 /// The servers of a test.
 enum Servers {
     /// Those of the user.
-    Foreign(Box<(target::Foreign, target::TargetOptions)>),
+    Foreign(Box<(target::Foreign, Demand)>),
     /// Those that are started for it, and why one is left out.
     Own(Box<LoadOptions>, Option<String>),
 }

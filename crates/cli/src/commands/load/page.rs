@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use brunt_host::load::incident::Deed;
-use brunt_host::load::{Incident, LoadOptions, kill_each, planned};
+use brunt_host::load::{Demand, LoadOptions, has_control, kill_each, planned};
 use brunt_report::result::{Mail, MailStanding, MailWork, Outcome, RunResult, Verdict};
 use brunt_report::{Column, Row, Table, counted, decimals, grouped, one_line};
 use brunt_servers::{Relay, Store};
@@ -16,9 +15,25 @@ use crate::version;
 /// Findings that are listed.
 const FINDINGS_SHOWN: usize = 10;
 
+/// What is asked of servers, in a few words.
+pub(super) fn what(demand: &Demand) -> String {
+    match &demand.work {
+        None => format!("{} deliveries", grouped(demand.deliveries)),
+        Some(work) => {
+            let (name, day) = (&work.profile.name, work.day);
+            match work.dispatch {
+                Dispatch::WhenDue => {
+                    format!("profile {name}, a day of {} for {}", day.length, day.run)
+                }
+                Dispatch::AtOnce => format!("profile {name}, without a break for {}", day.run),
+            }
+        }
+    }
+}
+
 /// What is started, what is sent, and what is done meanwhile.
 pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>) -> String {
-    let plan = &options.plan;
+    let (plan, demand) = (&options.plan, &options.demand);
     let store = match plan.store {
         Store::Dovecot { format, fsync } => {
             format!("Dovecot, {}, mail_fsync = {}", format.name(), fsync.name())
@@ -31,8 +46,7 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         None => ("", "LMTP"),
     };
     let users = counted(plan.users.into(), "user");
-    let is_cut = |incident: &Incident| matches!(incident.deed, Deed::PowerCut(_));
-    let control = match options.incidents.iter().any(is_cut) {
+    let control = match has_control(options) {
         true => "; first a control, which must lose mail",
         false => "",
     };
@@ -46,26 +60,14 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         }
         incidents => format!("{}{control}", planned(incidents, plan).join(", then ")),
     };
-    let what = match &options.work {
-        None => format!("{} deliveries", grouped(options.deliveries)),
-        Some(work) => {
-            let (name, day) = (&work.profile.name, work.day);
-            match work.dispatch {
-                Dispatch::WhenDue => {
-                    format!("profile {name}, a day of {} for {}", day.length, day.run)
-                }
-                Dispatch::AtOnce => format!("profile {name}, without a break for {}", day.run),
-            }
-        }
-    };
     let mut lines = vec![
-        format!("brunt {}   {}   {users}, {what}", version::SHORT, one_line(name)),
+        format!("brunt {}   {}   {users}, {}", version::SHORT, one_line(name), what(demand)),
         format!("{:14}{relay}{store}", "servers"),
         format!("{:14}{way}; read by IMAP over TLS", "mail"),
         format!("{:14}{events}", "events"),
-        format!("{:14}{}", "seed", options.seed),
+        format!("{:14}{}", "seed", demand.seed),
     ];
-    if let Some(work) = &options.work {
+    if let Some(work) = &demand.work {
         let known = work.profile.mailbox_messages;
         let known = known.map_or(String::new(), |messages| {
             format!("; the profile has {} in each (--fill)", counted(messages.into(), "message"))
@@ -77,7 +79,7 @@ pub(super) fn opening(name: &str, options: &LoadOptions, left_out: Option<&str>)
         lines.insert(3, format!("{:14}{mailboxes}", "mailboxes"));
     }
     lines.extend(left_out.map(|why| format!("{:14}{}", "left out", one_line(why))));
-    lines.extend(options.limit.map(|limit| format!("{:14}{limit}", "limit")));
+    lines.extend(demand.limit.map(|limit| format!("{:14}{limit}", "limit")));
     format!("{}\n", lines.join("\n"))
 }
 

@@ -6,7 +6,7 @@ use std::path::{self, Path};
 use std::rc::Rc;
 
 use brunt_host::load::{
-    Asked, Format, LoadError, LoadOptions, MailFsync, Work, choose, kill_each, power_cut,
+    Asked, Demand, Format, LoadError, LoadOptions, MailFsync, Work, choose, kill_each, power_cut,
 };
 use brunt_scenario::{
     Document, MailScenario, MailServer, MailStore, MailSync, MailTest, MailUntil, Override, Placed,
@@ -116,19 +116,24 @@ pub(super) fn options(
         (false, true) => kill_each(&plan),
         (false, false) => scenario.events.clone(),
     };
-    let options = LoadOptions {
-        plan,
+    Ok((LoadOptions { plan, incidents, demand: demand(mail)? }, left_out))
+}
+
+/// What is asked of servers.
+///
+/// # Errors
+/// [`LoadCommandError`] when there is no such profile.
+pub(super) fn demand(mail: &MailTest) -> Result<Demand, LoadCommandError> {
+    Ok(Demand {
         deliveries: mail.deliveries.unwrap_or_default(),
         work: work(mail)?,
         seed: mail.seed,
-        incidents,
         limit: mail.limit,
-    };
-    Ok((options, left_out))
+    })
 }
 
 /// What users do, if they do more than to wait for mail.
-pub(super) fn work(mail: &MailTest) -> Result<Option<Work>, LoadCommandError> {
+fn work(mail: &MailTest) -> Result<Option<Work>, LoadCommandError> {
     let (Some(profile), Some(length)) = (&mail.profile, mail.day) else {
         return Ok(None);
     };

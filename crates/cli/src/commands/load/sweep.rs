@@ -66,7 +66,10 @@ pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, 
     // Flags of other servers are refused.
     foreign::find(args, &scenario)?;
     let (first, left_out) = options(&scenario)?;
-    let profile = first.work.as_ref().ok_or(LoadCommandError::NobodyWorks)?.profile.clone();
+    if !first.incidents.is_empty() {
+        return Err(LoadCommandError::Disturbed);
+    }
+    let profile = first.demand.work.as_ref().ok_or(LoadCommandError::NobodyWorks)?.profile.clone();
     let labels: Vec<&str> = numbers.iter().map(|(label, _)| label.as_str()).collect();
     let opening = page::opening(&scenario.name, &first, left_out.as_deref());
     let opening = format!("{opening}{:14}{} users", "sweep", labels.join(", "));

@@ -16,24 +16,23 @@ use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_load::{
-    Accounts, Anchor, Course, Drain, Endpoint, Login, Mechanism as Way, Patience, Protocol,
-    Reading, Sending, TlsUse, Trust, Users, Watch,
+    Accounts, Anchor, Disturbance, Drain, Endpoint, Login, Mechanism as Way, Protocol, TlsUse,
+    Trust,
 };
-use brunt_mail::{Mailing, MailingOptions, Terms};
+use brunt_mail::{Audited, Mailing};
 use brunt_report::result::{MailServer, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_scenario::{Address, Mechanism, Placed, Refusal, Speaks, Target, Tls};
-use brunt_units::{Span, Time};
+use brunt_units::Span;
 use brunt_world::World;
-use brunt_world_real::{ClockZero, Options, RealWorld};
 
+use super::demand::{self, Begun, Demand};
 use super::kept::{self, LedgerFile};
-use super::outcome::{self, Judged};
-use super::{LoadError, LoadListener, SLAB_BYTES, Subject, Work, course, judge, work};
+use super::outcome::Judged;
+use super::{LoadError, LoadListener, Subject, course, judge};
 use crate::consent::TargetConsent;
 use crate::drill::exec;
 
@@ -45,19 +44,6 @@ use queue::AskedQueue;
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// How often the relay is asked what it holds.
 const ASK: Span = Span::seconds(1);
-
-/// What a test of such servers is to do.
-#[derive(Clone, Debug)]
-pub struct TargetOptions {
-    /// Deliveries, at least. Users at work send what their profile says instead.
-    pub deliveries: u64,
-    /// What users do; without it mail is only sent.
-    pub work: Option<Work>,
-    /// What messages contain, and who gets them.
-    pub seed: u64,
-    /// Longest time from acceptance until a message is there; none is judged without it.
-    pub limit: Option<Span>,
-}
 
 /// Servers of the user's own that may be tested.
 pub struct Foreign {
@@ -177,7 +163,7 @@ impl Foreign {
     }
 
     /// What is to be said about a verdict on servers that brunt does not know.
-    fn reasons(&self) -> Vec<String> {
+    fn reasons(&self, audited: &Audited) -> Vec<String> {
         let mut reasons = vec![
             "brunt did not start these servers, and nothing was killed: what a crash would lose is not known"
                 .to_owned(),
@@ -191,6 +177,7 @@ impl Foreign {
                 self.target.deadline
             ));
         }
+        reasons.extend(judge::others(audited));
         reasons
     }
 }
@@ -241,7 +228,7 @@ fn may_ask(command: Option<&Placed<Vec<String>>>, consent: &TargetConsent) -> Re
     }
 }
 
-/// Whom to trust; nobody has to be where nothing is encrypted.
+/// Whom to trust; no one is needed without TLS.
 fn trust(target: &Target, consent: &TargetConsent) -> Result<Option<Trust>, LoadError> {
     if target.send_tls == Tls::None && target.read_tls == Tls::None {
         return Ok(None);
@@ -255,7 +242,7 @@ fn trust(target: &Target, consent: &TargetConsent) -> Result<Option<Trust>, Load
             (Path::new(AUTHORITIES), Anchor::Authorities(text(Path::new(AUTHORITIES))?))
         }
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = demand::unix_now();
     let refused = |error: brunt_load::TrustError| LoadError::Kept {
         path: path.to_owned(),
         why: error.to_string(),
@@ -287,78 +274,31 @@ fn login(mechanism: Mechanism) -> Login {
 /// [`LoadError`] when there is no result.
 pub fn test(
     foreign: &Foreign,
-    options: &TargetOptions,
+    demand: &Demand,
     folder: &RunFolder,
     origin: impl FnOnce(u64, String) -> Origin,
     listener: &Rc<dyn LoadListener>,
     stop: &Stop,
 ) -> Result<RunResult, LoadError> {
-    let work = options.work.as_ref();
     let are_here = foreign.addresses().iter().all(|address| address.ip().is_loopback());
+    let work = demand.work.as_ref();
     for doubt in super::preflight::provide(foreign.users(), work, (false, are_here))? {
         listener.step(&doubt);
     }
-    let zero = ClockZero::now();
-    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let id = super::run_id(began.as_nanos());
-    let subject = foreign.subject();
-    let accounts = subject.accounts.addresses();
-    let mailing = MailingOptions::new(id, options.seed, began.as_secs(), accounts);
-    let (mailing, messages) = super::what_is_sent(work, options.deliveries, mailing)?;
+    let begun = Begun::new(demand, foreign.subject(), demand::beginning())?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
-    let mut real = super::world(options.seed, zero)?;
-    let lasts = work.map(|work| work.day.run);
-    let (world, told) = (real.world.clone(), Rc::clone(listener));
-    let course = Course {
-        mailing: Rc::clone(&mailing),
-        accounts: Rc::clone(&subject.accounts),
-        trust: subject.trust.clone(),
-        patience: Patience::default(),
-        sending: Sending {
-            messages,
-            time: lasts,
-            ..Sending::new(foreign.entrance.clone(), messages.unwrap_or_default())
-        },
-        disturbance: Some(Box::new(move |progress| {
-            Box::pin(async move {
-                course::tell(&world, &told, lasts, (&progress, &|_| ())).await;
-                Vec::new()
-            })
-        })),
-        drain: foreign.drain(&real.world, listener),
-        users: work.map(|work| Users {
-            profile: Rc::clone(&work.profile),
-            day: work.day,
-            dispatch: work.dispatch,
-            until: work.until,
-            fill: work.fill,
-            mailboxes: subject.mailboxes.clone(),
-        }),
-        reading: Reading {
-            watch: Some(Watch::default()),
-            ..Reading::new(subject.mailboxes.clone())
-        },
-        terms: Terms { limit: options.limit, ..Terms::default() },
-        keep: Rc::<LedgerFile>::clone(&ledger),
-    };
-    let finished = super::run_course(&mut real, course, stop, listener)?;
+    let (world, told, lasts) = (begun.real.world.clone(), Rc::clone(listener), demand.lasts());
+    let drain = foreign.drain(&world, listener);
+    let disturbance: Disturbance = Box::new(move |progress| {
+        Box::pin(async move {
+            course::tell(&world, &told, lasts, (&progress, &|_| ())).await;
+            Vec::new()
+        })
+    });
+    let (entrance, keep) = (foreign.entrance.clone(), Rc::<LedgerFile>::clone(&ledger));
+    let ran = begun.run(demand, entrance, (disturbance, drain), keep, (listener, stop))?;
     ledger.sync()?;
-    let judged = Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
-    let mail = outcome::mail(&subject, &judged, Some((&finished, &course::Deeds::default())));
-    kept::conversations(folder, &mail.findings, &finished.conversations)?;
-    let verdict = outcome::verdict(&finished, stop);
-    let mut reasons = foreign.reasons();
-    reasons.extend(judge::others(&finished.audited));
-    let times = outcome::times(began.as_secs(), finished.sent.from, finished.sent.until);
-    let origin = origin(options.seed, format!("{id:016x}"));
-    let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
-    Ok(match work.zip(finished.tally.as_ref()) {
-        Some((work, tally)) => {
-            let checked = work::Checked::new(work, tally, subject.accounts.count(), false);
-            checked.put_into(result, finished.filled)
-        }
-        None => result,
-    })
+    ran.result(demand, |judged, _| foreign.reasons(judged.audited), folder, origin, stop)
 }
 
 /// Looks at the mailboxes of the run in `folder` again.
@@ -371,32 +311,17 @@ pub fn audit(
     origin: impl FnOnce(u64, String) -> Origin,
     listener: &Rc<dyn LoadListener>,
 ) -> Result<RunResult, LoadError> {
-    let (mailing, ledger, remark) = kept::ledger(folder)?;
-    let subject = foreign.subject_of(&mailing)?;
-    let mut real = RealWorld::new(&Options { slab_bytes: SLAB_BYTES, ..Options::default() })?;
-    let world: World = real.world.clone();
-    let drain = match foreign.drain(&world, listener) {
-        // That time has passed, or the caller says so by asking.
-        Drain::Deadline(_) => Drain::Deadline(Span::ZERO),
-        drain => drain,
+    let kept = kept::ledger(folder)?;
+    let subject = foreign.subject_of(&kept.0)?;
+    let drain = |world: &World| {
+        let world = world.clone();
+        let drain = match foreign.drain(&world, listener) {
+            // That time has passed, or the caller says so by asking.
+            Drain::Deadline(_) => Drain::Deadline(Span::ZERO),
+            drain => drain,
+        };
+        async move { brunt_load::drain(&world, &drain).await.queue }
     };
-    let messages = ledger.messages();
-    let (accounts, trust) = (Rc::clone(&subject.accounts), subject.trust.clone());
-    let (reading, audited_of) = (Reading::new(subject.mailboxes.clone()), Rc::clone(&mailing));
-    let (audited, errors, _) = real.executor.block_on(async move {
-        let held = brunt_load::drain(&world, &drain).await.queue;
-        let whom = (trust.as_ref(), Patience::default(), Terms::default());
-        brunt_load::audit(&world, (&audited_of, ledger, held), &accounts, &reading, whom).await
-    });
-    let judged = Judged { mailing: &mailing, audited: &audited, errors: &errors };
-    let mut mail = outcome::mail(&subject, &judged, None);
-    mail.messages = messages.into();
-    let mut reasons = foreign.reasons();
-    reasons.extend(judge::others(&audited));
-    reasons.extend(remark);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
-    let origin = origin(mailing.options().seed, format!("{:016x}", mailing.options().run));
-    let verdict = judge::verdict(&audited);
-    Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
+    let reasons = |judged: &Judged<'_>| foreign.reasons(judged.audited);
+    demand::look_again(&subject, kept, drain, reasons, origin)
 }
