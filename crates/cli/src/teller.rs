@@ -1,4 +1,4 @@
-//! Shows on the screen what work tells that is no test of storage: drills, raw load, sweeps, mail.
+//! Shows on the screen what work tells that is no test of storage: drills, raw load, mail.
 
 use std::cell::RefCell;
 
@@ -83,10 +83,6 @@ impl Listener for Teller {
             News::Simulating { at_s, end_s } => {
                 self.show(at_s / end_s, || format!("{at_s:.0} s"));
             }
-            News::Simulated { done, of: Some(all) } => {
-                self.show(*done as f64 / (*all).max(1) as f64, || format!("{done} of {all} done"));
-            }
-            News::Simulated { done, of: None } => self.show(0.0, || format!("{done} done")),
             News::Sending { share, accepted } => {
                 self.show(*share, || format!("{} deliveries accepted", grouped(*accepted)));
             }

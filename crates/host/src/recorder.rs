@@ -132,17 +132,17 @@ impl Recorder {
     }
 
     /// The same for work that is no test of storage, whose machine is not looked at. Tables that stay
-    /// empty are not made; without a `folder` records are only heard.
+    /// empty are not made.
     ///
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
     pub fn of_work(
-        folder: Option<&RunFolder>,
+        folder: &RunFolder,
         head: Head,
         heard: Option<Heard>,
     ) -> Result<Self, FolderError> {
-        let tables = folder.map_or_else(|| Ok(Tables::nowhere()), Tables::of_work)?;
-        Self::start(Files::none(tables, &head.run_id, heard)?.of(head)?, None)
+        let files = Files::none(Tables::of_work(folder)?, &head.run_id, heard)?;
+        Self::start(files.of(head)?, None)
     }
 
     fn start(files: Files, devices: Option<Vec<String>>) -> Result<Self, FolderError> {

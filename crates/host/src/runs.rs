@@ -13,8 +13,8 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
 use brunt_report::result::{ResultError, World};
 use brunt_report::{
-    Event, JOURNAL, ReadError, Run, RunResult, Timestamp, are_one_test, each_sample, journal_in,
-    open_in, result_in, sum_of, together,
+    Event, JOURNAL, ReadError, Run, RunResult, Timestamp, are_one_test, journal_in, result_in,
+    sum_in, together,
 };
 use brunt_run::{Folded, Head, fold};
 use brunt_scenario::Document;
@@ -114,9 +114,7 @@ fn of_servers(folder: &Path) -> Result<Option<Run>, ReadError> {
     if runs.iter().all(|run| run.result.is_finished()) || are_one_test(&runs).is_err() {
         return Ok(None);
     }
-    let sum = sum_of(&runs, |number, each| {
-        each_sample(&folders[number], |name| open_in(&folders[number], name), each)
-    })?;
+    let sum = sum_in(&runs, &folders)?;
     let together = together(runs, sum.as_ref()).ok();
     Ok(together.map(|run| Run { scenario: outline.scenario, ..run }))
 }

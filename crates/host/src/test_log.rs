@@ -84,7 +84,6 @@ pub fn news(news: &News) -> Vec<String> {
         News::Happened { what, .. } => vec![what.clone()],
         News::Control { name } => vec![format!("Control: {name}")],
         News::Step { when, name } => vec![format!("{when}: {name}")],
-        News::Tested { value, outcome, .. } => vec![format!("{value}: {outcome}")],
         _ => Vec::new(),
     }
 }

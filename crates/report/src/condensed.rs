@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
+use brunt_run::is_of_server;
 use brunt_stats::{LatencyLog, read_latency_log};
 use brunt_units::{Span, Time};
 
@@ -58,10 +59,6 @@ pub fn condensed_latencies(log: impl BufRead, unix_seconds: u64) -> io::Result<V
         condensed.add(&stream, Time::ZERO, Span::seconds(1), &latencies);
     }
     Ok(condensed.take())
-}
-
-fn is_of_server(stream: &str) -> bool {
-    !stream.contains('.') && !stream.starts_with(crate::streams::HOST)
 }
 
 /// The rows of single files since some sample.

@@ -17,7 +17,7 @@ use brunt_stats::{Latencies, LatencyLines, Reading};
 use brunt_units::{Span, Time};
 
 use crate::recorded::{Recorded, Row, Wanted};
-use crate::run::{BUFFER, COUNTERS, LATENCIES, Opened, refused};
+use crate::run::{BUFFER, COUNTERS, Files, LATENCIES, Opened, refused};
 use crate::streams::{CACHE, PAGE_FAULT_STALLS};
 use crate::{ReadError, regular_file};
 
@@ -44,13 +44,10 @@ pub fn each_sample<'f>(
         let folded = fold_each(&mut journal, of_load);
         return folded.map(|_| ()).map_err(refused(&folder.join(JOURNAL)));
     }
-    let lines = |name: &str| {
-        let file = opened(name)?.unwrap_or_else(|| Box::new(io::empty()));
-        Ok(BufReader::with_capacity(BUFFER, file))
-    };
-    let mut histograms = Histograms::of(lines(LATENCIES)?);
+    let files = Files { folder, open: &open };
+    let mut histograms = Histograms::of(files.lines(LATENCIES)?);
     let mut is_read = Ok(());
-    let samples = each_in_table(lines(COUNTERS)?, |sample| {
+    let samples = each_in_table(files.lines(COUNTERS)?, |sample| {
         if is_read.is_ok() {
             is_read = histograms.add_to(sample);
         }

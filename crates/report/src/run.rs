@@ -176,14 +176,14 @@ pub(crate) const LATENCIES: &str = "latency.hlog";
 pub type Opened<'f> = io::Result<Option<Box<dyn Read + 'f>>>;
 
 /// The files of a run.
-struct Files<'a, 'f> {
-    folder: &'a Path,
-    open: &'a dyn Fn(&str) -> Opened<'f>,
+pub(crate) struct Files<'a, 'f> {
+    pub(crate) folder: &'a Path,
+    pub(crate) open: &'a dyn Fn(&str) -> Opened<'f>,
 }
 
 impl<'f> Files<'_, 'f> {
     /// A file line by line; a missing one is empty.
-    fn lines(&self, name: &str) -> Result<BufReader<Box<dyn Read + 'f>>, ReadError> {
+    pub(crate) fn lines(&self, name: &str) -> Result<BufReader<Box<dyn Read + 'f>>, ReadError> {
         let file = (self.open)(name).map_err(refused(&self.folder.join(name)))?;
         let file = file.unwrap_or_else(|| Box::new(io::empty()));
         Ok(BufReader::with_capacity(BUFFER, file))

@@ -18,7 +18,7 @@ use crate::result::{
     Tested, Times, Verdict, World, step_of,
 };
 
-pub use over_time::sum_of;
+pub use over_time::{sum_in, sum_of};
 
 /// Why runs are not one test.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! News of a run while it goes on.
 //!
-//! One stream for every kind of work: tests of storage, raw load, drills, sweeps and searches, mail.
+//! One stream for every kind of work: tests of storage, raw load, drills, mail.
 //! A [`Listener`](crate::Listener) hears it, and the journal keeps it.
 //!
 //! A run folder has the news in `news.jsonl` as well: a head that names [`NEWS_SCHEMA`], then a line
@@ -236,21 +236,6 @@ pub enum News {
         /// When it ends.
         end_s: f64,
     },
-    /// One of several simulations has ended.
-    Simulated {
-        /// How many have.
-        done: u64,
-        /// How many there are, where that is known.
-        of: Option<u64>,
-    },
-    /// What came of one value of a sweep, or of one design of a search.
-    Tested {
-        /// The value, or the design in words.
-        value: String,
-        passed: bool,
-        /// `hold`, or why not.
-        outcome: String,
-    },
     /// Mail is being sent.
     Sending {
         /// Progress, 0 to 1.
@@ -280,7 +265,6 @@ impl News {
             | Self::VerifyingRecords { .. }
             | Self::Rehearsing { .. }
             | Self::Simulating { .. }
-            | Self::Simulated { .. }
             | Self::Sending { .. } => true,
             Self::Note { .. }
             | Self::Databases { .. }
@@ -295,8 +279,7 @@ impl News {
             | Self::Verified { .. }
             | Self::Happened { .. }
             | Self::Control { .. }
-            | Self::Step { .. }
-            | Self::Tested { .. } => false,
+            | Self::Step { .. } => false,
         }
     }
 }
@@ -392,8 +375,6 @@ mod tests {
             News::Control { name: "swap two writes".to_owned() },
             News::Step { when: "prepare".to_owned(), name: "snapshot".to_owned() },
             News::Simulating { at_s: 1.0, end_s: 60.0 },
-            News::Simulated { done: 3, of: None },
-            News::Tested { value: "8".to_owned(), passed: true, outcome: "hold".to_owned() },
             News::Sending { share: 0.25, accepted: 1_200 },
         ]
     }

@@ -224,7 +224,7 @@ impl Latencies {
 }
 
 /// A histogram that keeps only the buckets that are not empty, each by its distance from the one
-/// before: a fifth of the memory. Records keep it that way, and so does whoever has thousands.
+/// before: a fifth of the memory. Records keep it that way, and and so do sums of thousands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedLatencies {
     sum_nanos: u128,

@@ -15,9 +15,8 @@ use std::path::{Path, PathBuf};
 use brunt_host::runs;
 use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
-    Listed, ReadError, Run, RunResult, TogetherError, are_one_test, each_sample, folder_of,
-    in_a_sentence, missing, open_in, report_html, side_by_side, side_by_side_html, sum_of,
-    together, write_report,
+    Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, missing,
+    report_html, side_by_side, side_by_side_html, sum_in, together, write_report,
 };
 use clap::Args;
 use serde_json::json;
@@ -167,13 +166,7 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         Err(error @ (TogetherError::None | TogetherError::Twice(_))) => return Err(error.into()),
         Err(apart) => return list(args, &folders, runs, &apart.to_string(), &path, output),
     }
-    let sum = sum_of(&runs, |number, each| {
-        each_sample(
-            folder_of(folders[number]),
-            |name| open_in(folder_of(folders[number]), name),
-            each,
-        )
-    })?;
+    let sum = sum_in(&runs, &folders)?;
     let run = together(runs, sum.as_ref())?;
     write(&path, &report_html(&run), "--out")?;
     if args.json {

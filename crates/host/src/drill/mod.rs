@@ -90,7 +90,7 @@ pub fn rehearse(
     let (scenario, outline) = (drill.to_toml(), outline.to_json());
     let head = Head { scenario, outline, ..runs::head(&plan) };
     let began = Timestamp { unix_seconds: head.began_unix_s };
-    let recorder = Recorder::of_work(Some(folder), head, heard)?;
+    let recorder = Recorder::of_work(folder, head, heard)?;
     let keeping = Rc::new(Keeping::new(recorder, began, listener));
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
     let result = conducted(drill, options, origin, begun, &listener, stop);

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brunt_report::streams::tag;
 use brunt_report::{Counters, Event, FolderError, JOURNAL, RunFolder, Timestamp, journal_in};
@@ -47,8 +47,7 @@ impl Tables {
     }
 
     pub(super) fn of_work(folder: &RunFolder) -> Result<Self, FolderError> {
-        let late =
-            |name, head| Table { place: Place::Late(head), ..Table::nowhere(folder.file(name)) };
+        let late = |name, head| Table::new(folder.file(name), Place::Late(head));
         Ok(Self {
             journal: Table::create(folder, JOURNAL)?,
             counters: late(COUNTERS, Counters::HEAD),
@@ -56,13 +55,6 @@ impl Tables {
             events: Table::create(folder, "events.log")?,
             news: Table::create(folder, "news.jsonl")?,
         })
-    }
-
-    pub(super) fn nowhere() -> Self {
-        let [journal, counters, latencies, events, news] =
-            [JOURNAL, COUNTERS, LATENCIES, "events.log", "news.jsonl"]
-                .map(|name| Table::nowhere(PathBuf::from(name)));
-        Self { journal, counters, latencies, events, news }
     }
 }
 
@@ -108,10 +100,11 @@ impl Files {
 
     /// Appends a record to the journal, and to the table of its kind.
     pub(super) fn append(&mut self, at: Time, record: &Record) -> Result<(), FolderError> {
-        if let Some(heard) = &mut self.heard {
-            heard(&self.writer.place(at, record));
-        }
+        let entry = self.writer.place(at, record);
         self.tables.journal.append(&self.writer.bytes(at, record))?;
+        if let Some(heard) = &mut self.heard {
+            heard(&entry);
+        }
         match record {
             Record::Head(head) => {
                 self.latency_log.get_or_insert_with(|| LatencyLog::new(head.began_unix_s));
@@ -141,7 +134,7 @@ impl Files {
         // Of work without histograms there is no log.
         let has_lines = match self.tables.latencies.place {
             Place::Open(_) => sample.has_load(),
-            Place::Late(_) | Place::Nowhere => !sample.histograms.is_empty(),
+            Place::Late(_) => !sample.histograms.is_empty(),
         };
         let lines = if has_lines { log.take() } else { Vec::new() };
         self.tables.latencies.append(&lines)
@@ -165,33 +158,24 @@ pub(super) enum Place {
     Open(File),
     /// It is made when there is something for it, and begins with this.
     Late(&'static str),
-    Nowhere,
 }
 
 impl Table {
     fn create(folder: &RunFolder, name: &str) -> Result<Self, FolderError> {
-        let mut table = Self::nowhere(folder.file(name));
-        table.open()?;
-        Ok(table)
+        let path = folder.file(name);
+        Ok(Self::new(path.clone(), Place::Open(created(&path)?)))
     }
 
-    fn nowhere(path: PathBuf) -> Self {
-        Self { path, place: Place::Nowhere, changed: false }
-    }
-
-    fn open(&mut self) -> Result<(), FolderError> {
-        let file = OpenOptions::new().append(true).create_new(true).open(&self.path);
-        self.place = Place::Open(file.map_err(|source| self.refused(source))?);
-        Ok(())
+    fn new(path: PathBuf, place: Place) -> Self {
+        Self { path, place, changed: false }
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
         match &mut self.place {
             _ if bytes.is_empty() => Ok(()),
-            Place::Nowhere => Ok(()),
             Place::Late(head) => {
                 let head = *head;
-                self.open()?;
+                self.place = Place::Open(created(&self.path)?);
                 self.append(head.as_bytes())?;
                 self.append(bytes)
             }
@@ -216,4 +200,9 @@ impl Table {
     fn refused(&self, source: io::Error) -> FolderError {
         FolderError { path: self.path.clone(), source }
     }
+}
+
+fn created(path: &Path) -> Result<File, FolderError> {
+    let file = OpenOptions::new().append(true).create_new(true).open(path);
+    file.map_err(|source| FolderError { path: path.to_owned(), source })
 }

@@ -107,8 +107,6 @@ fn step(news: &News) -> Option<u8> {
         | News::Control { .. }
         | News::Step { .. }
         | News::Simulating { .. }
-        | News::Simulated { .. }
-        | News::Tested { .. }
         | News::Sending { .. } => return None,
         News::Databases { .. } => 0,
         News::Creating { .. } => 1,

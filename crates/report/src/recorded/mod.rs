@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use crate::result::{Flow, Sample, Watched};
-use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, HOST, LOG_WRITE, PAGE_FAULT_STALLS};
+use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
+use brunt_run::is_of_server;
 use brunt_stats::read_line;
 use row::Columns;
 pub(crate) use row::Row;
@@ -101,7 +102,7 @@ impl Recorded {
     }
 
     fn add(&mut self, row: &Row<'_>, wanted: Wanted) {
-        if !row.stream.contains('.') && !row.stream.starts_with(HOST) {
+        if is_of_server(&row.stream) {
             self.add_to_sample(row);
         }
         if wanted == Wanted::Totals {

@@ -1,9 +1,11 @@
 //! The samples of several hosts as those of one.
 
+use std::path::Path;
+
 use brunt_run::{Sample, Sum};
 use brunt_units::{Span, Time};
 
-use crate::{Run, Timestamp, result};
+use crate::{ReadError, Run, Timestamp, each_sample, folder_of, open_in, result};
 
 /// The sum of the samples of all `runs`, from the beginning of the earliest collection; `None` for
 /// a single run, or without samples. `each` hands out those of the run with a number.
@@ -34,6 +36,17 @@ pub fn sum_of<E>(
         })?;
     }
     Ok(Some(sum))
+}
+
+/// The same for runs in `folders`, or beside the given `result.json`.
+///
+/// # Errors
+/// [`ReadError`] when a file cannot be read.
+pub fn sum_in(runs: &[Run], folders: &[impl AsRef<Path>]) -> Result<Option<Sum>, ReadError> {
+    sum_of(runs, |number, each| {
+        let folder = folder_of(folders[number].as_ref());
+        each_sample(folder, |name| open_in(folder, name), each)
+    })
 }
 
 pub(super) fn samples(sum: &Sum) -> Vec<result::Sample> {

@@ -16,14 +16,13 @@ use brunt_host::shell::quoted;
 use brunt_lab::DrillError;
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult, given_and_measured};
 use brunt_report::{
-    Cell, Column, Event, FolderError, ReadError, Row, Run, RunFolder, Table, counted, decimals,
-    one_line, report_html,
+    Cell, Column, Event, FolderError, ReadError, Row, Run, RunFolder, Table, Timestamp, counted,
+    decimals, one_line, report_html,
 };
 use brunt_scenario::{DEMO_DRILL, Document, Override, Refusal, Subject};
 use brunt_units::{ByteSize, Span};
 use clap::Args;
 
-use crate::clock::now;
 use crate::closing::{failure, rules, verdict_again, verdict_line};
 use crate::commands::simulate::{Engine, SimulateError};
 use crate::exit::Exit;
@@ -184,18 +183,21 @@ fn keep(folder: &RunFolder, run: &Run) -> Result<(), FolderError> {
 /// What is known of a drill that was stopped: what its journal has.
 fn stopped(folder: &RunFolder) -> Result<Run, ReadError> {
     let mut run = runs::read(folder.path())?;
-    run.result.times.ended = Some(now());
+    let times = &mut run.result.times;
+    times.ended = Some(after(times.started, times.collection_s));
     Ok(run)
+}
+
+fn after(begun: Timestamp, seconds: f64) -> Timestamp {
+    begun.after(Span::from_seconds(seconds).0.div_euclid(1_000_000_000))
 }
 
 /// What its folder says of a drill.
 fn run_of(scenario: String, result: RunResult) -> Run {
     let events = result.drill.iter().flat_map(|drill| &drill.events);
     let begun = result.times.started;
-    let event = |event: &DrillEvent| Event {
-        at: begun.after(Span::from_seconds(event.at_s).0.div_euclid(1_000_000_000)),
-        text: event.what.clone(),
-    };
+    let event =
+        |event: &DrillEvent| Event { at: after(begun, event.at_s), text: event.what.clone() };
     let events = events.map(event).collect();
     Run { result, scenario, events, samples: Vec::new() }
 }

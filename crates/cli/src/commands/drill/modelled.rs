@@ -57,7 +57,7 @@ pub(super) fn run(
         outline: outline.to_json(),
     };
     let lines = Lines::of(args.shared.output.json, output);
-    let recorder = Recorder::of_work(Some(&folder), head, lines.heard())?;
+    let recorder = Recorder::of_work(&folder, head, lines.heard())?;
     let keeping = Rc::new(Keeping::new(recorder, began, Teller::new(output, "drill")));
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
     let result = drill(&scenario, &options, &listener, &stop);

@@ -38,7 +38,7 @@ impl Told {
     ) -> Result<Self, FolderError> {
         let (run_id, began_unix_s) = (name.to_owned(), EPOCH.unix_seconds);
         let head = Head { run_id, began_unix_s, scenario, outline: String::new() };
-        let recorder = Recorder::of_work(Some(folder), head, lines.heard())?;
+        let recorder = Recorder::of_work(folder, head, lines.heard())?;
         Ok(Self { keeping: Keeping::new(recorder, EPOCH, Teller::new(output, "simulate")) })
     }
 

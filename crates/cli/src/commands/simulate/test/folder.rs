@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use brunt_lab::Simulated;
 use brunt_report::result::RunResult;
-use brunt_report::{Counters, Run, RunFolder, each_sample, open_in, streams, sum_of, together};
+use brunt_report::{Counters, Run, RunFolder, streams, sum_in, together};
 use brunt_run::{Sample, Sum};
 use brunt_scenario::ModelledScenario;
 
@@ -99,9 +99,7 @@ fn several(
     }
     let servers: Vec<PathBuf> =
         results.iter().map(|result| folder.file(&result.storage.servers[0].name)).collect();
-    let sum = sum_of(&runs, |number, each| {
-        each_sample(&servers[number], |name| open_in(&servers[number], name), each)
-    })?;
+    let sum = sum_in(&runs, &servers)?;
     let whole = Run { scenario: scenario.to_toml(), ..together(runs, sum.as_ref())? };
     let events: String = whole.events.iter().map(|event| format!("{event}\n")).collect();
     folder.write("events.log", events.as_bytes())?;
