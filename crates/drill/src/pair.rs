@@ -39,7 +39,7 @@ pub trait Pair {
     type Duty;
     /// How often it is looked at.
     const STEP: Span;
-    /// An event that comes later than this is told to be late.
+    /// An event that comes later than this is noted as late.
     const PUNCTUAL: Span;
     /// What it has waited for then.
     const DELAYED_BY: &'static str;

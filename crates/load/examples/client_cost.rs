@@ -5,33 +5,22 @@
 
 #![expect(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod tls;
+
 use std::io::{Read as _, Write as _};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brunt_mail::{Comparison, Mailing, MailingOptions, Message, Seen};
 use brunt_protocols::imap::{Client, Command, Event};
 use brunt_protocols::tls::{Anchor, Trust};
 use brunt_protocols::{Channel, Secret};
-use rustls::pki_types::PrivateKeyDer;
-use rustls::{ServerConfig, ServerConnection};
+use rustls::ServerConnection;
 
 const ROUNDS: u32 = 20_000;
 
 fn server() -> ServerConnection {
-    let key = rcgen::KeyPair::generate().expect("a key");
-    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-    let certificate = params.self_signed(&key).expect("a certificate");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .expect("ring has it")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .expect("a certificate with its key");
-    let mut server = ServerConnection::new(Arc::new(config)).expect("a server");
+    let mut server = ServerConnection::new(tls::config()).expect("a server");
     server.set_buffer_limit(None);
     server
 }

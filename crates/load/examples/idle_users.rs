@@ -11,6 +11,8 @@
 
 #![expect(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod tls;
+
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
@@ -28,7 +30,6 @@ use brunt_units::Span;
 use brunt_users::{Day, Dispatch, Profile};
 use brunt_world::{SocketId, World};
 use brunt_world_real::{Options, RealWorld};
-use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};
 
 const TODAY: u64 = 1_795_751_190;
@@ -166,18 +167,7 @@ fn start() -> (Child, SocketAddr) {
 
 /// The server, until it is killed.
 fn respond() {
-    let key = rcgen::KeyPair::generate().expect("a key");
-    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-    let certificate = params.self_signed(&key).expect("a certificate");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring has them")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .expect("a certificate with its key");
-    let config = Arc::new(config);
+    let config = tls::config();
     let mut real = RealWorld::new(&Options { slab_bytes: 1 << 20, ..Options::default() });
     let real = real.as_mut().expect("a world");
     let world = real.world.clone();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::folders::{differences, only_folder};
 use super::program::{answer, brunt, said};
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
@@ -41,23 +42,9 @@ fn part(home: &Path, which: &str) -> (Option<i32>, String) {
     (output.status.code(), said(&output))
 }
 
-fn only_folder(folder: &Path) -> PathBuf {
-    let mut runs = fs::read_dir(folder).unwrap();
-    let only = runs.next().unwrap().unwrap().path();
-    assert!(runs.next().is_none());
-    only
-}
-
 /// The folders of two results are equal but for the command.
 fn same(one: &Path, other: &Path) {
-    for name in ["scenario.toml", "points.json", "points.csv"] {
-        let text = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
-        assert_eq!(text(one), text(other), "{name}");
-    }
-    let page = |folder: &Path| fs::read_to_string(folder.join("report.html")).unwrap();
-    let (one, other) = (page(one), page(other));
-    assert_eq!(one.lines().count(), other.lines().count());
-    for (one, other) in one.lines().zip(other.lines()).filter(|(one, other)| one != other) {
+    for (one, other) in differences(one, other) {
         assert!(one.contains("brunt simulate") && other.contains("brunt merge"), "{one}\n{other}");
     }
 }

@@ -4,6 +4,7 @@ mod architecture;
 mod batch;
 mod compare;
 mod copies;
+mod folders;
 mod guide;
 mod hostile;
 mod killed_simulation;

@@ -2,12 +2,13 @@
 //! repeated.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::folders::only_folder;
 use super::program::{brunt, keeps_to_the_schema, said};
 
 const EXAMPLE: &str = include_str!("../../../../examples/mail-on-array.toml");
@@ -33,13 +34,6 @@ fn home(scenario: &str) -> TempDir {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("mail.toml"), scenario).unwrap();
     home
-}
-
-fn only_folder(folder: &Path) -> PathBuf {
-    let mut runs = fs::read_dir(folder).unwrap();
-    let only = runs.next().unwrap().unwrap().path();
-    assert!(runs.next().is_none());
-    only
 }
 
 fn result(folder: &Path) -> Value {

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_drill::sites::messages::Speaker;
-use brunt_drill::sites::{
-    CourseError, CoursePlan, Doing, Heed, Link, Site, SitePair, Sites, Storage,
-};
+use brunt_drill::sites::{CourseError, Doing, Heed, Link, Site, SitePair, Sites, Storage};
 use brunt_drill::{Objectives, Rehearsed};
 use brunt_report::result::Verdict;
 use brunt_run::{Listener, Silence, Stop};
@@ -18,7 +16,7 @@ use brunt_world::World;
 use brunt_world::random::Streams;
 use brunt_world_virtual::{Machine, Store};
 
-use crate::modelled::{ModelledLink, ModelledSite, Truth, world};
+use crate::modelled::{ModelledLink, ModelledSite, Truth, course_of, world};
 
 /// Each command takes so long.
 const COMMAND: Span = Span::seconds(3);
@@ -122,13 +120,7 @@ fn rehearsed(steps: &[(&str, &str)], events: &str) -> Result<Rehearsed, CourseEr
             has_arrived: Cell::default(),
         }),
     };
-    let plan = CoursePlan {
-        timeline: drill.timeline.clone(),
-        warm_up: Span::millis(200),
-        after: drill.drill.after,
-        replication: drill.replication,
-        how: None,
-    };
+    let plan = course_of(&drill);
     let listener: Rc<dyn Listener> = Rc::new(Silence);
     let pair = SitePair::new(&here, &drill, with, plan, &listener, &Stop::default());
     let task = here.spawner.spawn(pair.rehearse());

@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex};
 use brunt_drill::sites::messages::{Answer, Command, Speaker, line};
 use brunt_drill::sites::relay::Relay;
 use brunt_drill::sites::site::{Inbox, SiteOptions, Voice};
-use brunt_drill::sites::{CourseError, Doing, Heed, Link, Site, Storage, lines, site};
+use brunt_drill::sites::{CourseError, CoursePlan, Doing, Heed, Link, Site, Storage, lines, site};
 use brunt_qualify::truth::witness::Change;
-use brunt_scenario::{Document, Exec};
+use brunt_scenario::{Document, Exec, RealDrill};
 use brunt_units::{Span, Time};
 use brunt_world::World;
 use brunt_world::messages::Token;
@@ -300,5 +300,16 @@ impl Storage for ModelledStorage {
 
     fn exec<'a>(&'a self, _: &'a World, _: &'a Exec, _: Heed<'a>) -> Doing<'a, ()> {
         unreachable!("the scenario has no commands")
+    }
+}
+
+/// The course that a scenario describes, with a short warm-up.
+pub(crate) fn course_of(drill: &RealDrill) -> CoursePlan {
+    CoursePlan {
+        timeline: drill.timeline.clone(),
+        warm_up: Span::millis(200),
+        after: drill.drill.after,
+        replication: drill.replication,
+        how: None,
     }
 }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_drill::sites::messages::{Answer, Command, line};
-use brunt_drill::sites::{CoursePlan, Link, Site, SitePair, Sites};
+use brunt_drill::sites::{Link, Site, SitePair, Sites};
 use brunt_drill::{Key, Objectives, Rehearsed};
 use brunt_qualify::phases::serving::version_of;
 use brunt_qualify::server::Server;
@@ -28,7 +28,7 @@ use brunt_workload::mix::{Commit, Kind};
 use brunt_world::World;
 use brunt_world::random::{Stream, Streams};
 
-use crate::modelled::{ModelledLink, ModelledSite, ModelledStorage, Truth, world};
+use crate::modelled::{ModelledLink, ModelledSite, ModelledStorage, Truth, course_of, world};
 
 /// Timelines of the usual run, and of the long one.
 const SEEDS: u64 = 150;
@@ -156,13 +156,7 @@ fn run(seed: u64, timeline: &Timeline, between: Between) -> Option<Ended> {
         link: Rc::<ModelledLink>::clone(&link),
         storage: Rc::new(ModelledStorage),
     };
-    let plan = CoursePlan {
-        timeline: drill.timeline.clone(),
-        warm_up: Span::millis(200),
-        after: drill.drill.after,
-        replication: drill.replication,
-        how: None,
-    };
+    let plan = course_of(&drill);
     let listener: Rc<dyn Listener> = Rc::new(Silence);
     let stop = Stop::default();
     let pair = SitePair::new(&here, &drill, with, plan, &listener, &stop);

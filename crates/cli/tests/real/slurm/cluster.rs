@@ -37,7 +37,7 @@ impl Cluster {
         if let Some(missing) = PROGRAMS.iter().find(|name| !is_installed(name)) {
             return Err(format!("{missing} is not installed"));
         }
-        let is_root = fs::metadata("/proc/self").map(|own| owner(&own)).ok() == Some(0);
+        let is_root = rustix::process::geteuid().is_root();
         let home = TempDir::new().unwrap();
         let mut cluster = Self { home, brunt: PathBuf::new(), is_root, daemons: Vec::new() };
         fs::set_permissions(cluster.home.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -252,10 +252,6 @@ impl Drop for Cluster {
 
 fn is_installed(program: &str) -> bool {
     ["/usr/bin", "/usr/sbin"].iter().any(|folder| Path::new(folder).join(program).exists())
-}
-
-fn owner(facts: &fs::Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(facts)
 }
 
 /// Ends a process of this cluster.
