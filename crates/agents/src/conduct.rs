@@ -15,8 +15,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use brunt_fleet::{Coordinator, Deed, Plan, Report, Row};
 
@@ -30,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const READ: usize = 64 << 10;
 /// Bytes of a launcher's complaints that are kept.
 const WORDS_MAX: usize = 2_000;
+/// How long they are waited for.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How a host is reached: a command whose stdin and stdout are those of a door there.
 #[derive(Clone, Debug)]
@@ -52,11 +54,12 @@ enum Event {
     Ended { host: usize, number: u64, why: String },
 }
 
-/// A connection: a child, and the thread that writes to it.
+/// A connection: a child, the thread that writes to it, and the one that reads its complaints.
 struct Way {
     number: u64,
     child: Child,
     writer: Writer,
+    words: JoinHandle<Vec<u8>>,
 }
 
 /// Conducts `plan` over `ways`, one for each of its hosts; the files of each host's folder come into
@@ -193,9 +196,12 @@ impl Conductor {
         self.count += 1;
         let (number, events) = (self.count, self.events.clone());
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let (Some(stdin), Some(mut stdout)) = (stdin, stdout) else {
+        let (Some(stdin), Some(mut stdout), Some(stderr)) = (stdin, stdout, child.stderr.take())
+        else {
             return Err(io::Error::other("its streams are not ours"));
         };
+        let thread = thread::Builder::new().name(format!("hears the words of {}", host + 1));
+        let words = thread.spawn(move || last_words(stderr))?;
         let thread = thread::Builder::new().name(format!("hears host {}", host + 1));
         thread.spawn(move || {
             let mut bytes = vec![0; READ];
@@ -212,7 +218,7 @@ impl Conductor {
             };
             let _ = events.send(Event::Ended { host, number, why });
         })?;
-        let way = Way { number, child, writer: Writer::new(stdin)? };
+        let way = Way { number, child, writer: Writer::new(stdin)?, words };
         if let Some(before) = self.open.insert(host, way) {
             close(before);
         }
@@ -222,24 +228,32 @@ impl Conductor {
 
 /// Ends a connection; what its launcher complained of, in one line.
 fn close(way: Way) -> String {
-    let Way { mut child, writer, .. } = way;
+    let Way { mut child, writer, words, .. } = way;
     drop(writer);
     let _ = child.kill();
     let _ = child.wait();
-    let mut words = vec![0; WORDS_MAX];
-    let mut said = 0;
-    if let Some(mut stderr) = child.stderr.take()
-        && rustix::io::ioctl_fionbio(&stderr, true).is_ok()
-    {
-        while said < words.len()
-            && let Ok(count @ 1..) = stderr.read(&mut words[said..])
-        {
-            said += count;
-        }
+    // What the launcher started may have its stderr still.
+    let patience = Instant::now() + PATIENCE;
+    while !words.is_finished() && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(1));
     }
-    let words = String::from_utf8_lossy(&words[..said]);
+    let words = match words.is_finished() {
+        true => words.join().unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let words = String::from_utf8_lossy(&words);
     let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     brunt_report::one_line(&lines.join("; ")).into_owned()
+}
+
+/// The last words on `stderr`, which is read to its end: a launcher may be chatty.
+fn last_words(mut stderr: impl Read) -> Vec<u8> {
+    let (mut words, mut bytes) = (Vec::new(), vec![0; READ]);
+    while let Ok(count @ 1..) = stderr.read(&mut bytes) {
+        words.extend_from_slice(&bytes[..count]);
+        words.drain(..words.len().saturating_sub(WORDS_MAX));
+    }
+    words
 }
 
 /// Writes bytes of a file; the first ones begin it.

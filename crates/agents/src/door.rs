@@ -239,8 +239,9 @@ fn answer(
                     let why = "there is no folder".to_owned();
                     to.send_content(&FromAgent::Unread { file: 0, why }.to_content());
                 }
-                (Order::Read { file, offset }, _) => {
-                    to.send_content(&files.read(file, offset).to_content());
+                (Order::Read { file, offset }, result) => {
+                    let result = result.unwrap_or_default();
+                    to.send_content(&files.read_in(&result, file, offset).to_content());
                 }
                 (Order::Leave, _) => {
                     to.finish();

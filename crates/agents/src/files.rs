@@ -45,6 +45,14 @@ impl Files {
             }
         }
     }
+
+    /// The same piece after another process has listed the files of `folder`.
+    pub(crate) fn read_in(&mut self, folder: &Path, number: u16, offset: u64) -> FromAgent {
+        if self.listed.is_empty() {
+            self.list(folder);
+        }
+        self.read(number, offset)
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use brunt_fleet::{Agent, FromAgent, Hello, How, Order, Progress, ToAgent};
+use brunt_fleet::{Agent, FromAgent, Hello, How, Order, Progress, Task, ToAgent};
 use brunt_report::result::Verdict;
 use brunt_units::{ByteSize, Span, Time};
 
@@ -50,7 +50,8 @@ enum Event {
 /// How a run is kept.
 #[derive(Clone, Debug)]
 pub struct Keeping {
-    /// The command of the test; the scenario's file and the folder for its output are appended.
+    /// The command of the test. Appended are `--replace` where databases may be replaced, the
+    /// server's name, the scenario's file and the folder for its output.
     pub worker: Vec<OsString>,
     /// How long it waits when nobody speaks to it.
     pub wait: Span,
@@ -223,7 +224,7 @@ impl Keeper {
             }
             FromWorker::Ready => Progress::Ready,
             FromWorker::Warm => Progress::Warm,
-            FromWorker::Collecting => Progress::Collecting,
+            FromWorker::Collecting { at } => Progress::Collecting { at },
             FromWorker::Closing => Progress::Closing,
             FromWorker::News { json } => Progress::News(json),
             FromWorker::GaveUp { why } => {
@@ -280,7 +281,7 @@ impl Keeper {
 
     fn carry_out(&mut self, order: Order) {
         match order {
-            Order::Check { scenario } => self.begin(scenario),
+            Order::Check(task) => self.begin(*task),
             Order::Prepare => self.tell(&ToWorker::Prepare),
             Order::Begin { at } => self.tell(&ToWorker::Begin { at }),
             Order::Collect { at } => self.tell(&ToWorker::Collect { at }),
@@ -303,9 +304,9 @@ impl Keeper {
         self.worker.iter_mut().for_each(|worker| worker.tell(message));
     }
 
-    /// Starts the worker on `scenario`.
-    fn begin(&mut self, scenario: String) {
-        match Worker::start(&self.keeping.worker, &self.folder, &scenario) {
+    /// Starts the worker on `task`.
+    fn begin(&mut self, task: Task) {
+        match Worker::start(&self.keeping.worker, &self.folder, &task) {
             Ok((worker, stdout)) => {
                 self.worker = Some(worker);
                 let events = self.events.clone();
@@ -323,7 +324,7 @@ impl Keeper {
                 self.agent.progress(ended, monotonic());
             }
         }
-        self.scenario = scenario;
+        self.scenario = task.scenario;
     }
 }
 

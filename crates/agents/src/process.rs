@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use brunt_fleet::Task;
+
 use crate::worker::{ToWorker, line};
 
 pub(crate) struct Worker {
@@ -16,25 +18,26 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Starts `command` on `scenario`. A disk without room for its words is said before.
+    /// Starts `command` on `task`. A disk without room for its words is said before.
     ///
     /// # Errors
     /// What the system says.
     pub(crate) fn start(
         command: &[OsString],
         folder: &Path,
-        scenario: &str,
+        task: &Task,
     ) -> io::Result<(Self, ChildStdout)> {
         let (path, out) = (folder.join("scenario.toml"), folder.join("out"));
         let mut file = File::create(&path)?;
-        file.write_all(scenario.as_bytes())?;
+        file.write_all(task.scenario.as_bytes())?;
         file.sync_all()?;
         fs::create_dir_all(&out)?;
         let words = File::create(folder.join("worker.log"))?;
         let program = command.first().cloned().unwrap_or_default();
         let mut process = Command::new(program)
             .args(command.iter().skip(1))
-            .args([&path, &out])
+            .args(task.replace.then_some("--replace"))
+            .args([task.server.as_ref(), path.as_os_str(), out.as_os_str()])
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

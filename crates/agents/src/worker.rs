@@ -34,7 +34,10 @@ pub enum FromWorker {
     },
     Ready,
     Warm,
-    Collecting,
+    /// It began to collect then.
+    Collecting {
+        at: Time,
+    },
     Closing,
     /// A line of `news.jsonl`. While sessions work it comes every second or two.
     News {

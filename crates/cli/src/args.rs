@@ -3,6 +3,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::ab::AbArgs;
+use crate::commands::agent::AgentArgs;
 use crate::commands::batch::merge::MergeArgs;
 use crate::commands::batch::part::PartArgs;
 use crate::commands::batch::plan::PlanArgs;
@@ -12,6 +13,7 @@ use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
+use crate::commands::fleet::FleetArgs;
 use crate::commands::handover::HandoverArgs;
 use crate::commands::import::ImportArgs;
 use crate::commands::init::InitArgs;
@@ -63,7 +65,7 @@ pub struct Arguments {
 /// The commands in groups, as help shows them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Prepare", &["init", "import", "size", "check", "models"]),
-    ("Test, predict, rehearse", &["run", "ab", "simulate", "drill", "load"]),
+    ("Test, predict, rehearse", &["run", "ab", "fleet", "simulate", "drill", "load"]),
     ("Predict on a cluster", &["plan", "part", "merge"]),
     ("Understand and hand over", &["report", "compare", "explain", "paper", "handover", "verify"]),
     ("Everything else", &["clean", "prove", "completions", "man", "help"]),
@@ -111,6 +113,12 @@ pub enum Command {
     /// Send mail to servers, kill them, and look for every message; without arguments, to those that
     /// are installed here
     Load(LoadArgs),
+    /// Test several hosts at one instant, with one verdict; without a scenario, three servers on this
+    /// machine
+    Fleet(FleetArgs),
+    /// Be one host of a fleet
+    #[command(hide = true)]
+    Agent(AgentArgs),
     /// Be one site of a drill
     #[command(hide = true)]
     Site(SiteArgs),
@@ -168,6 +176,8 @@ impl Command {
             Self::Import(args) => args.quiet,
             Self::Part(args) => args.quiet,
             Self::Merge(args) => args.quiet,
+            Self::Fleet(args) => args.is_quiet(),
+            Self::Agent(args) => args.work,
             Self::Site(_)
             | Self::Plan(_)
             | Self::Check(_)

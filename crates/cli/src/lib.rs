@@ -75,6 +75,8 @@ fn carry_out(command: &Command, output: &Output) -> Result<Exit, String> {
         Command::Merge(args) => said(commands::batch::merge::run(args, output)),
         Command::Drill(args) => said(commands::drill::run(args, output)),
         Command::Load(args) => said(commands::load::run(args, output)),
+        Command::Fleet(args) => said(commands::fleet::run(args, output)),
+        Command::Agent(args) => said(commands::agent::run(args, output)),
         Command::Site(args) => said(commands::site::run(args, output)),
         Command::Report(args) => said(commands::report::run(args, output)),
         Command::Compare(args) => said(commands::compare::run(args, output)),

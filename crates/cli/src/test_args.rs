@@ -273,6 +273,10 @@ fn document(path: Option<&Path>, working_folder: &Path) -> Result<Document, Refu
         let refusal = Place::file(&source.name).refuse("describes an organisation to be sized");
         return Err(refusal.hint(format!("that is for: brunt size {}", path.display())));
     }
+    if document.subject() == Subject::Fleet {
+        let refusal = Place::file(&source.name).refuse("describes a test on several hosts");
+        return Err(refusal.hint(format!("that is for: brunt fleet run {}", path.display())));
+    }
     if document.subject() == Subject::Mail {
         let refusal = Place::file(&source.name).refuse("describes a test of mail servers");
         return Err(refusal.hint(format!("that is for: brunt load {}", path.display())));

@@ -14,15 +14,13 @@ use std::mem;
 use brunt_units::{Span, Time};
 
 use crate::checks::Facts;
-use crate::message::{End, FromAgent, How, Phase, Standstill, Status, ToAgent};
+use crate::message::{End, FromAgent, How, Phase, Standstill, Status, Task, ToAgent};
 use crate::{BEAT, SILENCE};
 
 /// What the test is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
-    Check {
-        scenario: String,
-    },
+    Check(Box<Task>),
     Prepare,
     Begin {
         at: Time,
@@ -51,7 +49,10 @@ pub enum Progress {
     Checked(Box<Facts>),
     Ready,
     Warm,
-    Collecting,
+    /// It began to collect then, on this host's clock.
+    Collecting {
+        at: Time,
+    },
     Closing,
     Ended {
         how: How,
@@ -83,7 +84,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that waits for `wait` when nobody speaks to it.
+    /// An agent that waits for `wait` when nobody speaks to it, until its task says for how long.
     pub fn new(wait: Span, now: Time) -> Self {
         Self {
             wait,
@@ -133,11 +134,12 @@ impl Agent {
     pub fn hear(&mut self, message: ToAgent, now: Time) {
         self.heard = now;
         match message {
-            ToAgent::Check { scenario } => match &self.facts {
+            ToAgent::Check(task) => match &self.facts {
                 Some(facts) => self.said.push(FromAgent::Facts(Box::new(facts.clone()))),
                 None if self.status.phase == Phase::Checking && !self.has_test => {
                     self.has_test = true;
-                    self.orders.push(Order::Check { scenario });
+                    self.wait = task.wait;
+                    self.orders.push(Order::Check(task));
                 }
                 None => {}
             },
@@ -199,8 +201,8 @@ impl Agent {
             }
             Progress::Ready => self.enter(Phase::Ready, now),
             Progress::Warm => self.enter(Phase::Warm, now),
-            Progress::Collecting => {
-                self.status.collected = Some(now);
+            Progress::Collecting { at } => {
+                self.status.collected = Some(at);
                 self.enter(Phase::Collecting, now);
             }
             Progress::Closing => self.enter(Phase::Closing, now),
@@ -296,9 +298,10 @@ mod tests {
     }
 
     fn checked() -> Agent {
-        let mut agent = Agent::new(Span::seconds(60), at(0));
-        agent.hear(ToAgent::Check { scenario: "x".to_owned() }, at(1));
-        assert_eq!(agent.orders(), [Order::Check { scenario: "x".to_owned() }]);
+        let mut agent = Agent::new(Span::seconds(1), at(0));
+        let task = Box::new(Task { wait: Span::seconds(60), ..Task::default() });
+        agent.hear(ToAgent::Check(task.clone()), at(1));
+        assert_eq!(agent.orders(), [Order::Check(task)]);
         agent.progress(Progress::Checked(Box::default()), at(2));
         agent
     }
@@ -348,7 +351,7 @@ mod tests {
         assert_eq!(agent.orders(), [Order::Stop]);
         let mut agent = warm();
         agent.hear(ToAgent::Collect { at: at(9) }, at(8));
-        agent.progress(Progress::Collecting, at(9));
+        agent.progress(Progress::Collecting { at: at(9) }, at(9));
         agent.orders();
         agent.progress(Progress::News(String::new()), at(999));
         agent.tick(at(1_000));

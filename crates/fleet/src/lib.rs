@@ -45,7 +45,7 @@ pub use fetch::{FILES_MAX, Folder, is_plain_name};
 pub use frame::{FIRST, FRAME_MAX, FrameError, Frames, frame};
 pub use message::{
     Admission, End, FileEntry, FromAgent, Greeting, Hello, How, Phase, Program, Standstill, Status,
-    ToAgent,
+    Task, ToAgent,
 };
 
 use brunt_units::Span;

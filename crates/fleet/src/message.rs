@@ -65,8 +65,8 @@ pub enum Admission {
 /// What an agent is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToAgent {
-    /// Looks at this host and at `scenario`; changes nothing.
-    Check { scenario: String },
+    /// Looks at this host and at what is to be done; changes nothing.
+    Check(Box<Task>),
     /// Creates and opens the databases.
     Prepare,
     /// Warms up from this point of the agent's clock on.
@@ -85,6 +85,19 @@ pub enum ToAgent {
     Read { file: u16, offset: u64 },
     /// Everything is here: the agent may go.
     Dismiss,
+}
+
+/// What a host is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// What the server is called in results.
+    pub server: String,
+    /// Its scenario, complete.
+    pub scenario: String,
+    /// Whether databases that are there may be replaced.
+    pub replace: bool,
+    /// How long the agent waits when nothing is heard of a coordinator.
+    pub wait: Span,
 }
 
 /// What an agent says.

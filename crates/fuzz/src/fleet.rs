@@ -3,7 +3,7 @@
 use brunt_agents::Permit;
 use brunt_fleet::{
     Admission, Agent, Coordinator, End, FIRST, Facts, FileEntry, Frames, FromAgent, Greeting,
-    Hello, HostPlan, How, Limits, Phase, Plan, Program, Status, ToAgent, frame,
+    Hello, HostPlan, How, Limits, Phase, Plan, Program, Status, Task, ToAgent, frame,
 };
 use brunt_report::result::Verdict;
 use brunt_units::{ByteSize, Span, Time};
@@ -54,11 +54,11 @@ pub fn fleet(bytes: &[u8]) {
 
 /// A host says `bytes` after a greeting.
 fn coordinate(bytes: &[u8]) {
-    let host = HostPlan { name: "A".to_owned(), scenario: String::new() };
+    let host = HostPlan { name: "A".to_owned(), run: "r".to_owned(), scenario: String::new() };
     let plan = Plan {
-        run: "r".to_owned(),
         program: program(),
         coordinator: 1,
+        replace: false,
         hosts: vec![host],
         limits: limits(),
     };
@@ -102,7 +102,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         FromAgent::Piece { file: 0, offset: 0, bytes: vec![1, 2, 3] },
     ];
     let to = [
-        ToAgent::Check { scenario: "[test]".to_owned() },
+        ToAgent::Check(Box::new(Task { scenario: "[test]".to_owned(), ..Task::default() })),
         ToAgent::Begin { at: Time(8) },
         ToAgent::Cut,
         ToAgent::Read { file: 0, offset: 9 },

@@ -194,6 +194,10 @@ pub fn scenario(bytes: &[u8]) {
             }
             (test.is_ok(), document.check_mail(&[]).mistakes)
         }
+        Subject::Fleet => {
+            let checked = document.check_fleet(&[]).expect("it describes a fleet");
+            (checked.mistakes.is_empty(), checked.mistakes)
+        }
         Subject::Load => (document.load(&[]).is_ok(), document.check_load(&[]).mistakes),
         Subject::Organisation => (
             document.organisation(&[], &[]).is_ok(),

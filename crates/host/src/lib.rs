@@ -27,6 +27,7 @@
 //!   [`distance`]: a link of packets between them.
 //! * [`load`]: mail servers that are started, sent mail, killed, and held to their word.
 //! * [`shell`]: words of command lines.
+//! * [`worker`]: a test that begins with those of other hosts.
 //! * [`witness`]: the journal of commits for a test that kills the program.
 //!
 //! It prints nothing: the program hands in a listener, and an agent would, too.
@@ -54,4 +55,5 @@ pub mod system_log;
 pub mod test_log;
 mod unfinished;
 pub mod witness;
+pub mod worker;
 mod yardstick;

@@ -13,8 +13,8 @@ use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
 use brunt_report::result::{ResultError, World};
 use brunt_report::{
-    Event, JOURNAL, ReadError, Run, RunResult, Timestamp, are_one_test, journal_in, result_in,
-    sum_in, together,
+    Event, JOURNAL, ReadError, Run, RunFolder, RunResult, Timestamp, TogetherError, are_one_test,
+    journal_in, result_in, sum_in, together,
 };
 use brunt_run::{Folded, Head, fold};
 use brunt_scenario::Document;
@@ -39,7 +39,44 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         },
         false => None,
     };
-    recorded.map_or_else(|| Run::read(folder), Ok)
+    let run = recorded.map_or_else(|| Run::read(folder), Ok)?;
+    let Some(fleet) = &run.result.fleet else { return Ok(run) };
+    // What was added up is made again; what was said of the whole stands.
+    let names: Vec<&str> = fleet.agents.iter().map(|agent| agent.name.as_str()).collect();
+    Ok(match of_hosts(folder, &names) {
+        Ok(sum) => Run { result: run.result, ..sum },
+        Err(_) => run,
+    })
+}
+
+/// Why the runs of hosts are not one.
+#[derive(Debug)]
+pub enum HostsError {
+    Read(ReadError),
+    /// No host has one.
+    None,
+    /// They are not one test; here is the first.
+    Apart(Box<Run>, TogetherError),
+}
+
+/// The runs of the hosts called `names`, each in a folder of its name in `folder`, added up. Hosts
+/// without a run are left out.
+///
+/// # Errors
+/// [`HostsError`] says why there is no sum.
+pub fn of_hosts(folder: &Path, names: &[&str]) -> Result<Run, HostsError> {
+    let is_run = |own: &PathBuf| own.join("result.json").exists() || own.join(JOURNAL).exists();
+    let folders = names.iter().filter_map(|name| within(folder, name)).filter(is_run);
+    let folders: Vec<PathBuf> = folders.collect();
+    let runs = folders.iter().map(|own| read(own)).collect::<Result<Vec<Run>, _>>();
+    let mut runs = runs.map_err(HostsError::Read)?;
+    match are_one_test(&runs) {
+        Ok(()) => {}
+        Err(TogetherError::None) => return Err(HostsError::None),
+        Err(why) => return Err(HostsError::Apart(Box::new(runs.swap_remove(0)), why)),
+    }
+    let sum = sum_in(&runs, &folders).map_err(HostsError::Read)?;
+    together(runs, sum.as_ref()).map_err(|_| HostsError::None)
 }
 
 /// What `result.json` in `folder` says, or the journal if it is lost.
@@ -122,6 +159,6 @@ fn of_servers(folder: &Path) -> Result<Option<Run>, ReadError> {
 /// The folder called `name` in `folder`; `None` for a link, and for a name that leads elsewhere.
 fn within(folder: &Path, name: &str) -> Option<PathBuf> {
     let path = folder.join(name);
-    let is_name = Path::new(name).file_name().is_some_and(|own| own == name);
-    (is_name && path.symlink_metadata().is_ok_and(|found| found.is_dir())).then_some(path)
+    (RunFolder::is_name(name) && path.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .then_some(path)
 }

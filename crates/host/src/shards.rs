@@ -8,7 +8,7 @@
 //! ```
 
 use std::panic::resume_unwind;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use brunt_qualify::error::RunError;
@@ -17,7 +17,7 @@ use brunt_qualify::phases::run::run_shard;
 use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::shards::joined::Joined;
-use brunt_qualify::shards::{LocalMeeting, Shard};
+use brunt_qualify::shards::{LocalMeeting, Meeting, Shard};
 use brunt_run::{Listener, Stop};
 use brunt_world_real::{Backend, Options, RealWorld, StartError};
 
@@ -25,7 +25,7 @@ use brunt_world_real::{Backend, Options, RealWorld, StartError};
 type Outcome = Result<(Result<Portion, RunError>, Backend), StartError>;
 
 /// Runs all shards of `plan` in worlds with these `options`. `listener` hears of them as of one
-/// test.
+/// test. They meet other hosts `beyond` this one, if there are some.
 ///
 /// The way of I/O is returned beside the test: that of all worlds together.
 ///
@@ -39,8 +39,9 @@ pub fn run(
     options: &Options,
     listener: &dyn Listener,
     stop: &Stop,
+    beyond: Option<Arc<dyn Meeting>>,
 ) -> Result<(Result<TestRun, RunError>, Backend), StartError> {
-    let meeting = LocalMeeting::of(plan.shards as usize, None);
+    let meeting = LocalMeeting::of(plan.shards as usize, beyond);
     let (pieces, received) = mpsc::channel();
     let shards: Vec<(Plan, Shard)> = (0..plan.shards)
         .map(|number| {

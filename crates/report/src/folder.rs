@@ -27,7 +27,7 @@ pub struct FolderError {
 }
 
 /// The files of a run (see the top of the crate) or of a sweep.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "scenario.toml",
     "result.json",
     "journal",
@@ -37,6 +37,7 @@ const FILES: [&str; 12] = [
     "news.jsonl",
     "report.html",
     "points.json",
+    "fleet.json",
     "load.json",
     "ledger.bin",
     "conversations.log",
@@ -83,6 +84,11 @@ impl RunFolder {
             true => Self::create(parent, started, name),
             false => Self::create(parent, started, &format!("{name}-{kind}")),
         }
+    }
+
+    /// Whether `name` can be that of a folder within this one, for one part of the run.
+    pub fn is_name(name: &str) -> bool {
+        !name.starts_with('.') && Path::new(name).file_name().is_some_and(|own| own == name)
     }
 
     /// The folder of a run that is there.

@@ -13,7 +13,7 @@ use crate::RunResult;
 use crate::compare::{Comparison, History};
 
 /// Types with numbers that may be negative.
-const SIGNED: [&str; 4] = ["HostCounter", "Rule", "ComparedFigure", "MailWork"];
+const SIGNED: [&str; 5] = ["HostCounter", "Rule", "ComparedFigure", "MailWork", "FleetAgent"];
 
 fn generated<T: JsonSchema>() -> String {
     let settings =

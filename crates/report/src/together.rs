@@ -163,6 +163,7 @@ fn result(runs: &[Run]) -> RunResult {
         storage: storage(runs, verdict),
         drill: None,
         mail: None,
+        fleet: None,
     }
 }
 

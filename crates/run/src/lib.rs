@@ -29,7 +29,7 @@ mod tuning;
 
 pub use fold::{Folded, Stream, fold, fold_each};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
-pub use listener::{Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
+pub use listener::{Both, Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
 pub use news::{Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
 pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value, is_of_server};
 pub use standing::{Finding, Findings, Hung, LongestStop, Standing, Standstill};

@@ -46,6 +46,29 @@ impl Listener for Silence {
     fn tell(&self, _: Time, _: &News) {}
 }
 
+/// Two that hear the same; the first decides.
+pub struct Both(pub Rc<dyn Listener>, pub Arc<dyn Listener>);
+
+impl Listener for Both {
+    fn tell(&self, at: Time, news: &News) {
+        self.0.tell(at, news);
+        self.1.tell(at, news);
+    }
+
+    fn wants_news_every(&self) -> Span {
+        self.0.wants_news_every()
+    }
+
+    fn has_enough(&self) -> bool {
+        self.0.has_enough()
+    }
+
+    fn recorded(&self, recorded: &Recorded) {
+        self.0.recorded(recorded);
+        self.1.recorded(recorded);
+    }
+}
+
 impl<L: Listener + ?Sized> Listener for Rc<L> {
     fn tell(&self, at: Time, news: &News) {
         (**self).tell(at, news);

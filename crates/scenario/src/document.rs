@@ -8,6 +8,7 @@
 //! | `[[load]]` or `[simulate]`, and `[array]` | raw load on a modelled array |
 //! | `[org]`, `[[tier]]` | an organisation to be sized |
 //! | `[mail]`, `[target]`, `[[event]]` | a test of mail servers |
+//! | `servers`, `[fleet]`, `[test]`, `[[instance]]` | a test on several hosts |
 //!
 //! [`SECTIONS`] says which section belongs to which of them; one that does not belong is refused.
 
@@ -54,19 +55,22 @@ pub enum Subject {
     Organisation,
     /// A test of mail servers.
     Mail,
+    /// A test on several hosts.
+    Fleet,
 }
 
-use Subject::{Load, Mail, ModelledTest, Organisation as Org, RealDrill as Real, Test};
+use Subject::{Fleet, Load, Mail, ModelledTest, Organisation as Org, RealDrill as Real, Test};
 
 /// Every key at the top, and the subjects that have it.
-pub(super) const SECTIONS: [(&str, &[Subject]); 38] = [
+pub(super) const SECTIONS: [(&str, &[Subject]); 39] = [
     ("base", &[Test, ModelledTest, Real, Load, Org, Mail]),
     ("name", &[Test, ModelledTest, Real, Load, Org, Mail]),
     ("description", &[Test, ModelledTest, Real, Load, Org, Mail]),
     ("solution", &[Test, ModelledTest, Real]),
     ("design", &[Test, ModelledTest, Real]),
     ("scratch", &[Test, ModelledTest]),
-    ("servers", &[ModelledTest]),
+    ("servers", &[ModelledTest, Fleet]),
+    ("fleet", &[ModelledTest, Fleet]),
     ("test", &[Test, ModelledTest, Real]),
     ("profile", &[Test, ModelledTest, Real, Org]),
     ("limits", &[Test, ModelledTest, Real]),
@@ -114,6 +118,7 @@ impl Subject {
             true if is_test => ModelledTest,
             false if has_folders => Real,
             is_array if !is_test && (is_array || has("simulate")) => Load,
+            _ if has("servers") || has("fleet") => Fleet,
             _ => Test,
         }
     }
@@ -134,6 +139,7 @@ impl fmt::Display for Subject {
             Load => "raw load on a modelled array",
             Org => "an organisation to be sized",
             Mail => "a test of mail servers",
+            Fleet => "a test on several hosts",
         })
     }
 }
@@ -230,18 +236,13 @@ impl Document {
     /// # Errors
     /// [`Refusal`] for the first thing that is wrong, or when it describes something else.
     pub fn test(&self, overrides: &[Override]) -> Result<Scenario, Refusal> {
-        self.read(overrides, Test, Self::read_test)
+        self.read(overrides, Test, |document, top| document.read_test(top, false))
     }
 
     /// The same with every mistake instead of the first. Call it for a document of that
     /// [`Subject`].
     pub fn check_test(&self, overrides: &[Override]) -> Checked<Scenario> {
-        self.check(overrides, Test, Self::read_test)
-    }
-
-    fn read_test(&self, mut top: Top) -> Scenario {
-        let faults = Events::take(&mut top.sections).of_files();
-        Scenario::read(top, faults, &self.files.folder)
+        self.check(overrides, Test, |document, top| document.read_test(top, false))
     }
 
     /// The test on modelled arrays that it describes, with `overrides` in their order. Drive models
@@ -369,6 +370,15 @@ impl Document {
         subject: Subject,
         read: impl Fn(&Self, Top) -> T,
     ) -> Checked<T> {
+        let (root, refused) = self.overridden(overrides);
+        let mut checked = self.look(root, subject, read);
+        checked.mistakes.splice(..0, refused);
+        checked.mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
+        checked
+    }
+
+    /// The document with `overrides`, and those that cannot be applied.
+    pub(super) fn overridden(&self, overrides: &[Override]) -> (Node, Vec<Refusal>) {
         let mut root = self.root.clone();
         let mut refused = Vec::new();
         for change in overrides {
@@ -378,10 +388,18 @@ impl Document {
                 Err(refusal) => refused.push(refusal),
             }
         }
-        let mut checked = self.look(root, subject, read);
-        checked.mistakes.splice(..0, refused);
-        checked.mistakes.sort_by(|one, other| one.place().order().cmp(&other.place().order()));
-        checked
+        (root, refused)
+    }
+
+    /// What `root` says of a host; `has_arrays` tells whether events of arrays are in it.
+    pub(super) fn look_at_host(&self, root: Node, has_arrays: bool) -> Checked<Scenario> {
+        self.look(root, Test, |document, top| document.read_test(top, has_arrays))
+    }
+
+    fn read_test(&self, mut top: Top, has_arrays: bool) -> Scenario {
+        let events = Events::take(&mut top.sections);
+        let faults = if has_arrays { events.faults } else { events.of_files() };
+        Scenario::read(top, faults, &self.files.folder)
     }
 
     /// What `root` describes, and its mistakes in the order of reading.
@@ -415,7 +433,7 @@ impl Document {
     }
 
     /// The refusal of a document that does not describe `wanted`.
-    fn is_not(&self, wanted: Subject) -> Refusal {
+    pub(super) fn is_not(&self, wanted: Subject) -> Refusal {
         let place = Place::file(&self.file);
         match (wanted, self.subject()) {
             (ModelledTest, Test) => place
@@ -437,6 +455,13 @@ impl Document {
             (Mail, _) => place
                 .refuse("the scenario lacks `mail`")
                 .hint("for example: [mail] with users = 50; examples/mail.toml has more"),
+            (wanted, Fleet) => place
+                .refuse(format!("describes a test on several hosts, not {wanted}"))
+                .hint(format!("that is for: brunt fleet run {}", self.file)),
+            (Fleet, Test) => place
+                .refuse("the scenario names no `servers`")
+                .hint("for example: servers = [\"MAIL1\", \"MAIL2\"]")
+                .hint(format!("one host is tested by: brunt run {}", self.file)),
             (wanted, Real) => place
                 .refuse(format!("describes a drill on real storage, not {wanted}"))
                 .hint(format!("that is for: brunt drill {}", self.file)),
@@ -554,6 +579,8 @@ mod tests {
             ("[[tier]]", Org),
             ("[mail]", Mail),
             ("[target]\n[test]", Mail),
+            ("servers = []\n[test]", Fleet),
+            ("[fleet]\n[test]\n[array]", ModelledTest),
         ] {
             assert_eq!(document(text).subject(), subject, "{text}");
         }
@@ -570,6 +597,7 @@ mod tests {
                 Load => document.load(&[]).err(),
                 Org => document.organisation(&[], &[]).err(),
                 Mail => document.mail(&[]).err(),
+                Fleet => document.check_fleet(&[]).unwrap().mistakes.into_iter().next(),
             };
             refusal.unwrap().to_string()
         };

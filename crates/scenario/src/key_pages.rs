@@ -8,6 +8,7 @@ use super::arrays;
 use super::copies::COPY;
 use super::drill::DRILL;
 use super::engine::ENGINE;
+use super::fleet::{FLEET, SERVER};
 use super::instances::INSTANCE;
 use super::keys::{AnyKey, Page};
 use super::limits::LIMITS;
@@ -27,7 +28,7 @@ use super::test::TEST;
 use super::throughput::THROUGHPUT;
 
 /// Tables of a test, in the order of a scenario.
-static OF_TESTS: [&dyn Page; 18] = [
+static OF_TESTS: [&dyn Page; 20] = [
     &TEST,
     &MAILBOXES,
     &THROUGHPUT,
@@ -46,6 +47,8 @@ static OF_TESTS: [&dyn Page; 18] = [
     &REPLICATION,
     &REAL_LINK,
     &STEP,
+    &FLEET,
+    &SERVER,
 ];
 
 /// Every table whose keys are declared, by its title. What describes different things may have a

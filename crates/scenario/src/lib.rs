@@ -26,6 +26,7 @@ mod drill;
 mod engine;
 mod events;
 mod files;
+mod fleet;
 mod format;
 mod instances;
 mod kept;
@@ -64,6 +65,7 @@ pub use design::write_design;
 pub use document::{Document, Subject};
 pub use drill::Drill;
 pub use files::Texts;
+pub use fleet::{FleetScenario, FleetServer};
 pub use instances::FilePlaces;
 pub use key_pages::{json_schema, key_tables, set_keys};
 pub use mail::{

@@ -157,6 +157,7 @@ mod tests {
             Subject::RealDrill => document.check_real_drill(&set).mistakes,
             Subject::Organisation => document.check_organisation(&set, &[]).mistakes,
             Subject::Mail => document.check_mail(&set).mistakes,
+            Subject::Fleet => document.check_fleet(&set).unwrap().mistakes,
         };
         let line = |mistake: &Refusal| match mistake.place().number() {
             Some(line) => format!("{line}: {}", mistake.what()),

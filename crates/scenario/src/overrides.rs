@@ -54,7 +54,12 @@ impl Override {
     /// # Errors
     /// When there is no `=`, or nothing before it.
     pub fn of_set(text: &str) -> Result<Self, Refusal> {
-        let flag = format!("--set {text}");
+        Self::of_set_in(text, "--set")
+    }
+
+    /// The same as `place` of a scenario has it.
+    pub(super) fn of_set_in(text: &str, place: &str) -> Result<Self, Refusal> {
+        let flag = format!("{place} {text}");
         match text.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned(), flag })

@@ -109,7 +109,7 @@ impl RemoteHost {
 }
 
 /// A destination of ssh, which must not read like one of its options.
-fn destination(node: &Node) -> Result<String, Refusal> {
+pub(super) fn destination(node: &Node) -> Result<String, Refusal> {
     let host = section::text(node)?;
     // No character that a shell of somebody's ssh configuration could read.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-@:%[]".contains(c);

@@ -71,12 +71,13 @@ impl Fleet {
     pub(crate) fn conduct(&self, watcher: Watcher<'_>) -> Result<Report, AgentError> {
         let host = |(number, wish): (usize, &String)| HostPlan {
             name: format!("MAIL{}", number + 1),
+            run: RUN.to_owned(),
             scenario: wish.clone(),
         };
         let plan = Plan {
-            run: RUN.to_owned(),
             program: program(),
             coordinator: self.coordinator,
+            replace: false,
             hosts: self.wishes.iter().enumerate().map(host).collect(),
             limits: Limits {
                 wait: Span::seconds(40),

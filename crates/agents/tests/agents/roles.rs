@@ -54,7 +54,7 @@ fn role() {
             let kept = keep(&arguments[0], keeping);
             kept.unwrap_or_else(|error| panic!("{error}"));
         }
-        "worker" => work(&arguments[0], &arguments[1]),
+        "worker" => work(&arguments[1], &arguments[2]),
         "damage" => damage(&arguments[0]),
         other => panic!("{other} is no role"),
     }
@@ -190,7 +190,7 @@ fn work(scenario: &Path, out: &Path) {
         };
         if let ToWorker::Collect { at } = collect {
             sleep_until(at);
-            say(&FromWorker::Collecting);
+            say(&FromWorker::Collecting { at: monotonic() });
             let collects = wish.millis("collect_ms", 1_500);
             if let Some(why) = wish.get("gives_up") {
                 load(&orders, out, collects / 2);

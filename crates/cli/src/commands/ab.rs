@@ -29,7 +29,7 @@ use clap::Args;
 use crate::clock::now;
 use crate::commands::compare::{gate, words};
 use crate::commands::report::ReportError;
-use crate::commands::run::{RunCommandError, once, tell};
+use crate::commands::run::{How, RunCommandError, once, tell};
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::outlook::{Outlook, OutlookError, in_all, in_turn, outlook};
@@ -189,7 +189,7 @@ fn take_turns(
         let mut scenario = tested.scenario.clone();
         // Both runs of a pair do the same operations.
         scenario.test.seed = scenario.test.seed.wrapping_add(tested.runs.len() as u64);
-        let outcome = once(&args.test, &scenario, (None, None), interrupt, lines, output)?;
+        let outcome = once(&args.test, &scenario, How::default(), interrupt, lines, output)?;
         let Some(outcome) = outcome else {
             return Ok(Some(Exit::Interrupted));
         };

@@ -107,8 +107,10 @@ fn judged<T>(
             let machine = configuration(&test);
             judge(&Checked { what: What::Test(&test), host: Some(&machine) })
         }
-        // Refuses it: there is no storage.
-        Subject::Mail => judge(&without_host(What::Test(&document.test(overrides)?))),
+        // Refuses it: there is no storage, or it is that of other hosts.
+        Subject::Mail | Subject::Fleet => {
+            judge(&without_host(What::Test(&document.test(overrides)?)))
+        }
         Subject::ModelledTest => {
             let checked = document.check_modelled_test(overrides);
             let test = Mistakes::none_or(checked)?;

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod ab;
+pub mod agent;
 pub mod batch;
 pub mod check;
 pub mod clean;
@@ -8,6 +9,7 @@ pub mod compare;
 pub mod completions;
 pub mod drill;
 pub mod explain;
+pub mod fleet;
 pub mod handover;
 pub mod import;
 pub mod init;

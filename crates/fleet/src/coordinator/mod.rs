@@ -16,6 +16,7 @@ use std::mem;
 
 use brunt_report::result::Verdict;
 use brunt_units::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::fate::{Fate, shown, whole};
 use crate::message::{Phase, Program, Status};
@@ -24,25 +25,27 @@ use peer::Peer;
 /// What is to be conducted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The run's id.
-    pub run: String,
     pub program: Program,
     /// A number of this coordinator, drawn at random.
     pub coordinator: u64,
+    /// Whether databases that are there may be replaced.
+    pub replace: bool,
     pub hosts: Vec<HostPlan>,
     pub limits: Limits,
 }
 
 /// One server of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPlan {
     pub name: String,
+    /// The id of its run, which begins at most once on a host.
+    pub run: String,
     /// Its scenario, complete.
     pub scenario: String,
 }
 
 /// What is waited for, and how long.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// From the first host that is ready to the last one.
     pub wait: Span,

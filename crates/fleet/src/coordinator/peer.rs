@@ -120,7 +120,7 @@ impl Peer {
         self.folder.reconnected();
         let hello = Hello {
             program: plan.program.clone(),
-            run: plan.run.clone(),
+            run: self.plan.run.clone(),
             coordinator: plan.coordinator,
         };
         [FIRST, &frame(&hello.to_content())].concat()
@@ -172,7 +172,8 @@ impl Peer {
                 Some(Need::Close)
             }
             Link::Up { is_greeted, since, heard, .. } => {
-                let patience = if *is_greeted { SILENCE } else { DIALS };
+                // A door says within that time that its agent is silent.
+                let patience = if *is_greeted { SILENCE + BEAT } else { DIALS };
                 let is_silent = now.since(*heard) > patience;
                 if *is_greeted && now.since(*since) > SILENCE {
                     self.again = AGAIN;

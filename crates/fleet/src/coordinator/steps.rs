@@ -9,7 +9,7 @@ use crate::checks::{Facts, conflicts, digest};
 use crate::fate::{Fate, shown};
 use crate::fetch::Arrived;
 use crate::frame::frame;
-use crate::message::{Admission, FromAgent, Greeting, How, Phase, Status, ToAgent};
+use crate::message::{Admission, FromAgent, Greeting, How, Phase, Status, Task, ToAgent};
 
 /// From the decision to the instant: hosts hear of it in time although a connection is made again.
 const LEAD: Span = Span::seconds(3);
@@ -360,8 +360,14 @@ impl Coordinator {
         }
         if self.peers[host].facts.is_none() && !self.peers[host].sent.check {
             self.peers[host].sent.check = true;
-            let scenario = self.peers[host].plan.scenario.clone();
-            self.send(host, &ToAgent::Check { scenario });
+            let plan = &self.peers[host].plan;
+            let task = Task {
+                server: plan.name.clone(),
+                scenario: plan.scenario.clone(),
+                replace: self.plan.replace,
+                wait: self.plan.limits.wait,
+            };
+            self.send(host, &ToAgent::Check(Box::new(task)));
         }
         let Some(status) = self.peers[host].status.clone() else {
             return;

@@ -458,7 +458,7 @@ impl Test {
     fn order(&mut self, order: Order, server: &Server, now: Time) {
         let course = &server.made.course;
         match order {
-            Order::Check { .. } => {
+            Order::Check(_) => {
                 server.truth.begun.set(server.truth.begun.get() + 1);
                 self.enter(Step::Checking, now + course.checking);
             }
@@ -530,7 +530,7 @@ impl Test {
                 truth.collected.set(Some(at));
                 let lasts = made.course.gives_up.unwrap_or(made.course.collecting);
                 self.enter(Step::Collecting, now + lasts);
-                vec![Progress::Collecting]
+                vec![Progress::Collecting { at: now }]
             }
             Step::Collecting if breaks(Phase::Collecting) => self.end(broke(), server),
             Step::Collecting => {

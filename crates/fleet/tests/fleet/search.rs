@@ -185,12 +185,15 @@ fn link(draw: &mut Stream) -> LinkOptions {
 }
 
 pub(crate) fn plan(hosts: usize, coordinator: u64) -> Plan {
-    let host =
-        |number| HostPlan { name: format!("MAIL{number}"), scenario: "a scenario".to_owned() };
-    Plan {
+    let host = |number| HostPlan {
+        name: format!("MAIL{number}"),
         run: "run".to_owned(),
+        scenario: "a scenario".to_owned(),
+    };
+    Plan {
         program: program(),
         coordinator,
+        replace: false,
         hosts: (1..=hosts).map(host).collect(),
         limits: Limits {
             wait: WAIT,

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use brunt_ese::meter::MeterBoard;
-use brunt_run::News;
+use brunt_run::{News, TELL};
 use brunt_units::Time;
 use brunt_world::{Class, Op};
 
@@ -161,7 +161,13 @@ impl Director<'_> {
             return Some(self.now());
         };
         meeting.arrive_warm(self.now());
+        let mut tell_at = self.now();
         while !self.is_over(load) {
+            if self.now() >= tell_at {
+                let what = "warm; waits for the others".to_owned();
+                self.tell(News::Settling { share: 1.0, what, at_most: None });
+                tell_at = self.now() + TELL;
+            }
             if let Some(begin) = meeting.begin() {
                 self.world.sleep_until(begin).await;
                 return Some(begin);

@@ -314,7 +314,8 @@ impl Director<'_> {
 
     /// Waits for the common start of several hosts.
     pub(crate) async fn wait_for_start(&self) {
-        let Some(at) = self.plan.start_at else { return };
+        let agreed = self.parts.meeting.and_then(Meeting::start);
+        let Some(at) = agreed.or(self.plan.start_at) else { return };
         let now = self.now();
         if now > at {
             let late = (now - at).as_seconds();
@@ -349,7 +350,10 @@ impl Director<'_> {
             refused = self.collect(run, server, &mut load).await.err();
         }
         if !run.is_collected(self.plan) {
-            self.parts.meeting.iter().for_each(|meeting| meeting.give_up());
+            let failure = server.failure().map(|error| error.to_string());
+            let why = refused.clone().or(load.outgrown.clone()).or(failure);
+            let why = why.unwrap_or_else(|| "its collection ended before its time".to_owned());
+            self.parts.meeting.iter().for_each(|meeting| meeting.give_up(&why));
         }
         let closed = self.shut_down(&load, server).await;
         let unclosed = closed.as_ref().ok().and_then(|closed| closed.clone().err());

@@ -251,6 +251,7 @@ impl Assembly<'_> {
             rules,
             drill: None,
             mail: None,
+            fleet: None,
         }
     }
 

@@ -34,9 +34,13 @@ pub trait Meeting: Debug + Send + Sync {
     fn arrive_warm(&self, now: Time);
     /// When all parts begin to collect; `None` until the last one is warm.
     fn begin(&self) -> Option<Time>;
-    /// The collection of this part has ended before its time, and so does that of the others. They
-    /// then close and verify their databases.
-    fn give_up(&self);
+    /// When sessions begin, once all are [`Border::Ready`]; `None` where that is at once.
+    fn start(&self) -> Option<Time> {
+        None
+    }
+    /// The collection of this part has ended before its time because of `why`, and so does that of
+    /// the others. They then close and verify their databases.
+    fn give_up(&self, why: &str);
     /// Whether one of the parts has given up.
     fn has_given_up(&self) -> bool;
 }
@@ -110,9 +114,13 @@ impl Meeting for LocalMeeting {
         (begin != UNSET).then_some(Time(begin))
     }
 
-    fn give_up(&self) {
+    fn start(&self) -> Option<Time> {
+        self.beyond.as_ref().and_then(|beyond| beyond.start())
+    }
+
+    fn give_up(&self, why: &str) {
         if !self.given_up.swap(true, Ordering::SeqCst) {
-            self.beyond.iter().for_each(|beyond| beyond.give_up());
+            self.beyond.iter().for_each(|beyond| beyond.give_up(why));
         }
     }
 
@@ -235,7 +243,7 @@ mod tests {
             Some(Time(self.begin.load(Ordering::SeqCst))).filter(|at| *at > Time::ZERO)
         }
 
-        fn give_up(&self) {
+        fn give_up(&self, _: &str) {
             self.told.lock().unwrap().push("given up");
         }
 
@@ -262,8 +270,8 @@ mod tests {
         hosts.begin.store(at(20).0, Ordering::SeqCst);
         assert_eq!([first.begin(), second.begin()], [Some(at(20)); 2]);
         assert!(!first.has_given_up());
-        first.give_up();
-        second.give_up();
+        first.give_up("it is full");
+        second.give_up("it is full");
         assert!(second.has_given_up());
         assert_eq!(*hosts.told.lock().unwrap(), ["ready", "warm", "given up"]);
     }

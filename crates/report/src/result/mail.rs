@@ -390,6 +390,7 @@ impl RunResult {
             storage,
             drill: None,
             mail: Some(mail),
+            fleet: None,
         }
     }
 }

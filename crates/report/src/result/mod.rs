@@ -7,6 +7,7 @@
 //!   |-- times, origin
 //!   |-- drill                 a failover drill
 //!   |-- mail                  a test of mail servers
+//!   |-- fleet                 several hosts at once
 //!   `-- storage               a test of storage
 //!       |-- servers[]         one for each host
 //!       |   |-- instances[]   I/O of one log stream and its databases
@@ -29,6 +30,7 @@ mod demand;
 mod details;
 mod drill;
 mod environment;
+mod fleet;
 mod groups;
 mod instance;
 mod interval;
@@ -65,6 +67,7 @@ pub use drill::{
 pub use environment::{
     Backend, Device, Durability, Machine, MachineClock, Origin, Redundancy, Volume, WriteCache,
 };
+pub use fleet::{Fleet, FleetAgent};
 pub use groups::{RuleGroup, gravest_first};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use interval::Interval;
@@ -139,6 +142,9 @@ pub struct RunResult {
     /// The results of a test of mail servers; null for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail: Option<Mail>,
+    /// How several hosts were tested at once; null for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Fleet>,
 }
 
 /// The world of a run.

@@ -102,6 +102,8 @@ impl ModelledScenario {
     /// `files`.
     pub(super) fn read(mut top: Top, files: &Files) -> Self {
         let Events { faults, incidents } = Events::take(&mut top.sections);
+        // How real hosts are reached.
+        top.sections.take("fleet");
         let mut storage = top.sections.split(is_of_storage);
         let written = storage.entries().to_vec();
         let mut scenario = Scenario::read(top, faults, Path::new("/"));
@@ -183,7 +185,7 @@ fn read_log_format(node: &Node) -> Result<ByteSize, Refusal> {
     }
 }
 
-fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
+pub(super) fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
     let Value::List(nodes) = &node.value else {
         let refusal = node.place.refuse(format!("is {}, not a list of names", node.value.kind()));
         return Err(refusal.hint("for example: servers = [\"MAIL1\", \"MAIL2\"]"));
@@ -192,7 +194,7 @@ fn read_servers(node: &Node) -> Result<Vec<String>, Refusal> {
     for node in nodes {
         let name = section::text(node)?;
         let fits = |c: char| c.is_alphanumeric() || "-_. ".contains(c);
-        if name.trim().is_empty() || !name.chars().all(fits) {
+        if name.trim().is_empty() || name.starts_with('.') || !name.chars().all(fits) {
             let what = format!("\"{name}\" is not a valid server name");
             return Err(node.place.refuse(what).hint("letters, digits, `-`, `_` and points"));
         }

@@ -7,6 +7,7 @@ use brunt_array::{PagedArray, System, SystemDesign};
 use brunt_units::ByteSize;
 use brunt_world::random::Streams;
 
+use super::super::fleet::SERVER_NAME;
 use super::super::model::Scenario;
 use super::super::nearest::nearest;
 use super::super::place::{Place, Refusal};
@@ -28,9 +29,6 @@ pub struct VolumePlan {
     /// How large the LUN is.
     pub bytes: ByteSize,
 }
-
-/// What stands for the server's name in the name of a LUN.
-const SERVER: &str = "{server}";
 
 /// A LUN with its array, and its size.
 type Lun = (usize, usize, ByteSize);
@@ -94,7 +92,7 @@ fn absolute(path: &str, place: &Place) -> Result<PathBuf, Refusal> {
 }
 
 fn find(node: &Node, server: &str, luns: &BTreeMap<&str, Lun>) -> Result<Lun, Refusal> {
-    let written = section::text(node)?.replace(SERVER, server);
+    let written = section::text(node)?.replace(SERVER_NAME, server);
     if let Some((_, _, size)) = luns.get(written.as_str())
         && size.get() == 0
     {

@@ -17,7 +17,7 @@ use brunt_report::RunFolder;
 use brunt_report::result::{TestKind, Verdict};
 use brunt_scenario::{Override, Scenario};
 
-use super::{RunArgs, RunCommandError, once, tell};
+use super::{How, RunArgs, RunCommandError, once, tell};
 use crate::clock::now;
 use crate::closing::closing;
 use crate::commands::handover::Signing;
@@ -53,7 +53,8 @@ pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandErr
     let lines = Lines::of(None, output);
     for (at, scenario) in (1..).zip(&scenarios) {
         output.talk(&format!("\ntest {at} of {count}: {}\n", scenario.test.kind.word()));
-        let Some(outcome) = once(&test, scenario, (None, None), &interrupt, &lines, output)? else {
+        let how = How::default();
+        let Some(outcome) = once(&test, scenario, how, &interrupt, &lines, output)? else {
             return Ok(Exit::Interrupted);
         };
         output.talk("");

@@ -27,6 +27,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use brunt_host::folders::{self, PrepareError, Prepared};
@@ -34,14 +35,17 @@ use brunt_host::interrupted::{Interrupted, InterruptedError};
 use brunt_host::recorder::{Recorder, RecorderError};
 use brunt_host::surroundings::{self, DeviceCounts};
 use brunt_host::system_log::Listening;
+use brunt_host::worker::Worker;
 use brunt_host::{handles, plan, runs, shards, test_log, witness};
 use brunt_qualify::error::RunError;
+use brunt_qualify::phases::run::run_among;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
+use brunt_qualify::shards::Meeting;
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, Timestamp, host_counters, report_html,
 };
-use brunt_run::{Head, Listener, News, Stop};
+use brunt_run::{Both, Head, Listener, News, Stop};
 use brunt_world_real::{Backend, RealWorld, StartError};
 
 use crate::clock::{now, timestamp};
@@ -125,10 +129,9 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     }
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
-    let interrupted = interrupted.as_ref();
     let lines = Lines::of(args.shared.output.json, output);
-    let run = (interrupted, start);
-    let Some(outcome) = once(args, &scenario, run, &interrupt, &lines, output)? else {
+    let how = How { interrupted: interrupted.as_ref(), start, among: None };
+    let Some(outcome) = once(args, &scenario, how, &interrupt, &lines, output)? else {
         return Ok(Exit::Interrupted);
     };
     let result = outcome.result;
@@ -152,12 +155,22 @@ pub(crate) struct Outcome {
     pub(crate) written: Result<(), RunCommandError>,
 }
 
-/// Carries out one run, or carries on an interrupted one, from some time on; `None` when it was
-/// stopped before it began.
+/// What makes a run another one than that of a scenario alone, now.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct How<'a> {
+    /// What it carries on.
+    pub(crate) interrupted: Option<&'a Interrupted>,
+    /// When sessions begin.
+    pub(crate) start: Option<Timestamp>,
+    /// The other hosts that it begins with, and its name among them.
+    pub(crate) among: Option<(&'a Arc<Worker>, &'a str)>,
+}
+
+/// Carries out one run; `None` when it was stopped before it began.
 pub(crate) fn once(
     args: &TestArgs,
     scenario: &Scenario,
-    (interrupted, start): (Option<&Interrupted>, Option<Timestamp>),
+    how: How<'_>,
     interrupt: &Interrupt,
     lines: &Lines,
     output: &Output,
@@ -172,7 +185,7 @@ pub(crate) fn once(
         scenario.test.kind.word(),
     )?;
     interrupt.set_farewell(farewell(folder.path()));
-    let asked = Asked { args, scenario, interrupted, begun, start, lines };
+    let asked = Asked { args, scenario, how, begun, lines };
     let result = match test(&asked, &prepared, &folder, output, &stop) {
         Ok(result) => result,
         Err(error) => {
@@ -227,9 +240,8 @@ fn stopped(error: RunCommandError, output: &Output) -> Result<(), RunCommandErro
 struct Asked<'a> {
     args: &'a TestArgs,
     scenario: &'a Scenario,
-    interrupted: Option<&'a Interrupted>,
+    how: How<'a>,
     begun: SystemTime,
-    start: Option<Timestamp>,
     lines: &'a Lines,
 }
 
@@ -240,8 +252,9 @@ fn test(
     output: &Output,
     stop: &Stop,
 ) -> Result<RunResult, RunCommandError> {
-    let (args, scenario, interrupted) = (asked.args, asked.scenario, asked.interrupted);
-    let (begun, start, heard) = (asked.begun, asked.start, asked.lines.heard());
+    let (args, scenario, begun) = (asked.args, asked.scenario, asked.begun);
+    let How { interrupted, start, among } = asked.how;
+    let heard = asked.lines.heard();
     let options = brunt_world_real::Options {
         backend: scenario.backend,
         seed: scenario.test.seed,
@@ -249,6 +262,7 @@ fn test(
         ..brunt_world_real::Options::default()
     };
     let mut real = RealWorld::new(&options)?;
+    among.iter().for_each(|(worker, _)| worker.set_zero(options.zero));
     let plan = Plan {
         start_at: start.map(|start| plan::world_time(begun, start)),
         hearing: witness::hearing()?,
@@ -263,10 +277,10 @@ fn test(
     output.talk(&opening(scenario, &backend.kind.to_string()));
     let around = |counted: &DeviceCounts, backend: &Backend| {
         let origin = version::origin(plan.seed, plan.run.to_string());
-        surroundings::surroundings(&plan, &places, counted, backend, origin)
+        named(surroundings::surroundings(&plan, &places, counted, backend, origin), asked.how)
     };
     let origin = version::origin(plan.seed, plan.run.to_string());
-    let forecast = surroundings::forecast(&plan, &places, &backend, origin);
+    let forecast = named(surroundings::forecast(&plan, &places, &backend, origin), asked.how);
     let before = Surroundings { setup: setup::errors(scenario), ..forecast };
     let obstacles = foreseen(&plan, &before);
     output.talk(&qualifies(&obstacles));
@@ -295,13 +309,17 @@ fn test(
     for text in surroundings::shared_with(folder.path(), &plan).into_iter().chain(carried) {
         watch.tell(begun, &News::Note { text });
     }
+    let meeting = among.map(|(worker, _)| Arc::clone(worker) as Arc<dyn Meeting>);
+    let listener: Rc<dyn Listener> = match among {
+        Some((worker, _)) => Rc::new(Both(Rc::clone(&watch) as _, Arc::clone(worker) as _)),
+        None => Rc::clone(&watch) as _,
+    };
     let (run, backend) = if plan.shards > 1 {
-        shards::run(&plan, &options, &*watch, stop)?
+        shards::run(&plan, &options, &*listener, stop, meeting)?
     } else {
-        let (world, plan) = (real.world.clone(), plan.clone());
-        let (watch, stop) = (Rc::clone(&watch), stop.clone());
+        let (world, plan, stop) = (real.world.clone(), plan.clone(), stop.clone());
         let run = real.executor.block_on(async move {
-            brunt_qualify::phases::run::run(&world, &plan, &*watch, &stop).await
+            run_among(&world, &plan, &*listener, &stop, meeting.as_deref()).await
         });
         (run, real.backend())
     };
@@ -344,6 +362,14 @@ fn test(
         output.error(&format!("not everything could be recorded: {error}"));
     }
     Ok(result?)
+}
+
+/// The machine as its server is called among others.
+fn named(mut surroundings: Surroundings, how: How<'_>) -> Surroundings {
+    if let Some((_, name)) = how.among {
+        name.clone_into(&mut surroundings.machine.name);
+    }
+    surroundings
 }
 
 /// Writes what is known before the test begins.

@@ -23,7 +23,11 @@ pub(super) fn run(
 ) -> Result<Exit, SimulateError> {
     let text = match document.subject() {
         // Refuses it: there is no array.
-        Subject::Test | Subject::RealDrill | Subject::Organisation | Subject::Mail => {
+        Subject::Test
+        | Subject::RealDrill
+        | Subject::Organisation
+        | Subject::Mail
+        | Subject::Fleet => {
             document.modelled_test(&overrides(args)?)?;
             String::new()
         }

@@ -4,6 +4,7 @@
 mod checksum;
 mod copies;
 mod devices;
+mod fleet;
 mod io;
 mod model;
 mod phases;
@@ -130,7 +131,8 @@ fn class(outcome: Outcome) -> &'static str {
 
 /// Tables that Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
-    let mut tables = model::model(result);
+    let mut tables = vec![fleet::fleet(result)];
+    tables.extend(model::model(result));
     tables.extend(result.storage.details.tuning.as_ref().map(tuning));
     tables.extend([
         copies::copies(result),

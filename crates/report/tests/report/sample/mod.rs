@@ -42,6 +42,7 @@ pub(crate) fn run(passes: bool) -> Run {
         },
         drill: None,
         mail: None,
+        fleet: None,
         storage: Storage {
             test: TestKind::Performance.into(),
             achieved_iops: Some(server.transactional_per_s(length)),

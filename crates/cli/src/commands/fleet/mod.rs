@@ -1,0 +1,310 @@
+//! `brunt fleet`: one test on several hosts, which begin at one instant and get one verdict.
+//!
+//! ```text
+//!   run      scenario -> a scenario for each host -> conduct: check all, begin, collect, fetch -> result
+//!   attach   the run's folder ---------------------> conduct: from where the hosts are ---^
+//!   stop     the same, and all end in order
+//! ```
+//!
+//! What is decided is in `brunt_fleet`, processes are in `brunt_agents`. Here is what is asked, shown
+//! and kept.
+//!
+//! | exit code | when |
+//! | --- | --- |
+//! | 0 | all hosts held every rule, together |
+//! | 1 | one did not |
+//! | 2 | there is no answer: a host could not begin, was lost, or did not bear the load |
+//! | 130 | it was stopped |
+
+mod kept;
+mod outcome;
+mod rows;
+
+use std::env;
+use std::io;
+use std::path::PathBuf;
+
+use brunt_agents::{AgentError, conduct};
+use brunt_report::result::RunResult;
+use brunt_report::{FolderError, ReadError, RunFolder, report_html};
+use brunt_scenario::{Document, FleetScenario, Override, Refusal, Subject};
+use brunt_workload::keys::Mixer;
+use clap::{Args, Subcommand};
+
+use crate::clock::now;
+use crate::closing::{summary, verdict_again};
+use crate::exit::Exit;
+use crate::interrupt::Interrupt;
+use crate::mistakes::Mistakes;
+use crate::output::Output;
+use crate::records::Lines;
+use crate::source::Source;
+use crate::test_args::{OutputArgs, SharedArgs};
+use kept::{Kept, KeptError};
+use rows::Screen;
+
+/// The fleet that is tested when no scenario is named.
+const DEMO: &str = include_str!("../../../../../examples/fleet.toml");
+
+/// Arguments of `fleet`.
+#[derive(Args, Clone, Debug)]
+pub struct FleetArgs {
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What is done with a fleet.
+#[derive(Clone, Debug, Subcommand)]
+pub enum What {
+    /// Test several hosts at one instant; without a scenario, three servers on this machine
+    Run(FleetRunArgs),
+    /// Go on with a run whose coordinator ended: show it, fetch its folders, judge it
+    #[command(visible_alias = "collect")]
+    Attach(FleetAttachArgs),
+    /// End a run in order on all hosts, and judge what there is
+    Stop(FleetAttachArgs),
+}
+
+/// Arguments of `fleet run`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  brunt fleet run                        three small servers on this machine, in two minutes
+  brunt fleet run mail.toml --check      which hosts, how they are reached, what each would do
+  brunt fleet run mail.toml --duration 2h
+  brunt fleet attach runs/2026-11-27-181503-mail-fleet
+
+Each host needs brunt of the same commit; docs/fleet.md has more. Ctrl-C ends all hosts in order, with a
+report; a second Ctrl-C lets them go.")]
+pub struct FleetRunArgs {
+    /// Scenario file (TOML) with `servers`, or - for stdin [default: three servers on this machine]
+    pub scenario: Option<PathBuf>,
+
+    /// Create the databases again, replacing those of an earlier run
+    #[arg(long)]
+    pub new: bool,
+
+    /// Run the command of `reach`, where it is not ssh: read it first (--check shows it)
+    #[arg(long)]
+    pub allow_exec: bool,
+
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+/// Arguments of `fleet attach` and `fleet stop`.
+#[derive(Args, Clone, Debug)]
+pub struct FleetAttachArgs {
+    /// Folder of a run of `fleet run`
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print only the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    #[error(transparent)]
+    Scenario(#[from] Mistakes),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The scenario says which program to start.
+    #[error(
+        "the scenario reaches hosts by a command of its own: {0}\n  read it, then repeat this with --allow-exec"
+    )]
+    Consent(String),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Kept(#[from] KeptError),
+    #[error(transparent)]
+    Agents(#[from] AgentError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No host has begun.
+    #[error("no host has begun\n  {}", .0.join("\n  "))]
+    Nobody(Vec<String>),
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl FleetArgs {
+    pub(crate) fn is_quiet(&self) -> bool {
+        match &self.what {
+            What::Run(args) => args.shared.output.quiet,
+            What::Attach(args) | What::Stop(args) => args.quiet,
+        }
+    }
+}
+
+/// Conducts a fleet.
+///
+/// # Errors
+/// [`FleetError`] when there is no result.
+pub fn run(args: &FleetArgs, output: &Output) -> Result<Exit, FleetError> {
+    match &args.what {
+        What::Run(args) => begin(args, output),
+        What::Attach(args) => attach(args, false, output),
+        What::Stop(args) => attach(args, true, output),
+    }
+}
+
+fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
+    let document = match &args.scenario {
+        Some(path) => {
+            let otherwise = "without a file, three servers on this machine are tested";
+            Source::of(path, &[otherwise])?.document()?
+        }
+        None => Document::new("fleet.toml (built in)", DEMO, &env::current_dir()?)?,
+    };
+    let overrides: Vec<Override> = args.shared.overrides("test", None)?;
+    let scenario = Mistakes::none_or(document.check_fleet(&overrides)?)?;
+    if args.shared.output.check {
+        output.show(&outlook(&scenario, document.subject()));
+        return Ok(Exit::Passed);
+    }
+    let own = scenario.servers.iter().find_map(|server| scenario.reach(server));
+    if let Some(command) = own.filter(|words| !is_plain_ssh(words) && !args.allow_exec) {
+        return Err(FleetError::Consent(command.join(" ")));
+    }
+    let interrupt = Interrupt::listen()?;
+    let started = now();
+    let folder = RunFolder::of_kind(&args.shared.output.out, started, &scenario.name, "fleet")?;
+    let kept = Kept::new(&scenario, args.new, started, drawn());
+    kept.write(&folder)?;
+    output.talk(&opening(&scenario));
+    let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, stops: false };
+    let came = work.conduct(&args.shared.output, output);
+    if let Err(FleetError::Nobody(_)) = came {
+        // Nothing was tested: as if there had been no run.
+        folder.discard();
+    }
+    came
+}
+
+fn attach(args: &FleetAttachArgs, stops: bool, output: &Output) -> Result<Exit, FleetError> {
+    let kept = Kept::read(&args.run)?;
+    let interrupt = Interrupt::listen()?;
+    let folder = RunFolder::at(&args.run);
+    let json = args.json.then_some(crate::test_args::Json::Result);
+    let shown = OutputArgs { json, quiet: args.quiet, ..OutputArgs::default() };
+    Work { kept: &kept, folder: &folder, interrupt: &interrupt, stops }.conduct(&shown, output)
+}
+
+/// A run to be conducted.
+struct Work<'a> {
+    kept: &'a Kept,
+    folder: &'a RunFolder,
+    interrupt: &'a Interrupt,
+    /// Whether it is to end at once, in order.
+    stops: bool,
+}
+
+impl Work<'_> {
+    fn conduct(&self, shown: &OutputArgs, output: &Output) -> Result<Exit, FleetError> {
+        self.interrupt.set_farewell(self.farewell());
+        let mut screen = Screen::new(self.kept, self.interrupt, self.stops, output);
+        let (plan, ways) = (self.kept.plan(drawn()), self.kept.ways()?);
+        let report = conduct(plan, &ways, self.folder.path(), &mut screen);
+        screen.clear();
+        let report = report?;
+        let result = match outcome::run(self.kept, self.folder, &report)? {
+            Some(run) => {
+                let result = run.result.clone();
+                self.folder.write("scenario.toml", run.scenario.as_bytes())?;
+                self.folder.write("result.json", result.to_json().as_bytes())?;
+                self.folder.write("report.html", report_html(&run).as_bytes())?;
+                result
+            }
+            None => return Err(FleetError::Nobody(report.reasons)),
+        };
+        let lines = Lines::of(None, output);
+        let told = (result.verdict.word(), result.to_json());
+        shown.tell(lines, (told.0, &told.1), output, || {
+            output.talk("");
+            output.show(&self.closing(&result, output));
+        });
+        Ok(Exit::from(result.verdict))
+    }
+
+    /// What is said when the program is ended at once.
+    fn farewell(&self) -> String {
+        let names: Vec<&str> = self.kept.hosts.iter().map(|host| host.name.as_str()).collect();
+        let (names, folder) = (names.join(", "), self.folder.path().display());
+        format!(
+            "\nended at once; these hosts were let go: {names}\nto go on with them: brunt fleet attach {folder}\n"
+        )
+    }
+
+    fn closing(&self, result: &RunResult, output: &Output) -> String {
+        let report = self.folder.file("report.html");
+        let text = summary(result, &report, output);
+        let hosts = outcome::hosts(result);
+        let again = match result.fleet.as_ref().is_some_and(outcome::is_missing_some) {
+            true => {
+                format!("\n{:14}brunt fleet attach {}", "fetch again", self.folder.path().display())
+            }
+            false => String::new(),
+        };
+        format!("{text}{hosts}{again}{}", verdict_again(result, output))
+    }
+}
+
+/// A number that no other coordinator has.
+fn drawn() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = since.unwrap_or_default().as_nanos();
+    Mixer::new(std::process::id().into()).key(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+fn is_plain_ssh(words: &[String]) -> bool {
+    matches!(words, [ssh, _] if ssh == "ssh")
+}
+
+/// What the run is, in a line.
+fn opening(scenario: &FleetScenario) -> String {
+    let first = &scenario.servers[0].scenario;
+    let servers = brunt_report::counted(scenario.servers.len() as u64, "server");
+    format!(
+        "brunt {}   {}   {servers}, {} test of {}",
+        crate::version::SHORT,
+        scenario.name,
+        first.test.kind,
+        first.test.duration
+    )
+}
+
+/// What a run would do.
+fn outlook(scenario: &FleetScenario, subject: Subject) -> String {
+    let mut lines = vec![opening(scenario)];
+    for server in &scenario.servers {
+        let way = match scenario.reach(server) {
+            Some(words) => format!("{}: {}", server.host, words.join(" ")),
+            None => "this machine".to_owned(),
+        };
+        let files = server.scenario.database_files();
+        let files: Vec<String> =
+            files.map(|(one, _)| format!("{} ({})", one.path.display(), one.size)).collect();
+        lines.push(format!("{:14}{way}", server.name));
+        lines.push(format!("{:14}{}", "", files.join(", ")));
+    }
+    lines.push(format!(
+        "{:14}the first host that is ready waits {} for the last; they may begin {} apart",
+        "together", scenario.wait, scenario.max_skew
+    ));
+    lines.push(format!(
+        "{:14}hosts are looked at when the run begins, before one of them writes",
+        "check"
+    ));
+    if subject == Subject::ModelledTest {
+        lines.push(format!("{:14}brunt simulate, with the same file", "predict"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,108 @@
+//! The one result of a fleet: what its hosts measured, added up, and what happened to each.
+
+use brunt_fleet::{AgentReport, Fate, Report};
+use brunt_host::runs::{self, HostsError};
+use brunt_report::result::{Fleet, FleetAgent, IoNumbers, Origin, RunResult, Server, Verdict};
+use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, one_line};
+
+use super::kept::Kept;
+use crate::version;
+
+/// The run of all hosts, as far as their folders are in `folder`; `None` when no host has one.
+///
+/// # Errors
+/// [`ReadError`] when a folder cannot be read.
+pub(super) fn run(
+    kept: &Kept,
+    folder: &RunFolder,
+    report: &Report,
+) -> Result<Option<Run>, ReadError> {
+    let names: Vec<&str> = report.agents.iter().map(|agent| agent.name.as_str()).collect();
+    let (mut run, apart) = match runs::of_hosts(folder.path(), &names) {
+        Ok(run) => (run, None),
+        Err(HostsError::Read(error)) => return Err(error),
+        // What the first of them has is shown; the sum is of hosts that were tested together.
+        Err(HostsError::Apart(first, why)) => (*first, Some(why.to_string())),
+        Err(HostsError::None) => return Ok(None),
+    };
+    let agents = report.agents.iter().map(agent).collect();
+    let result = &mut run.result;
+    let mut reasons = report.reasons.clone();
+    reasons.extend(apart.map(|why| format!("hosts are not added up: {why}")));
+    if report.verdict != result.verdict {
+        result.storage.details.sentence = match reasons.first() {
+            Some(first) => format!("{first}."),
+            None => "The hosts were not tested together.".to_owned(),
+        };
+    }
+    result.verdict = report.verdict;
+    result.qualifies &= report.verdict == Verdict::Pass && reasons.is_empty();
+    reasons.append(&mut result.reasons);
+    result.reasons = reasons;
+    result.scenario.clone_from(&kept.name);
+    let millis = |span: brunt_units::Span| span.as_millis();
+    result.fleet = Some(Fleet {
+        agents,
+        skew_ms: report.skew.map(millis),
+        skew_bound_ms: report.skew_bound.map(millis),
+        slowest: slowest(&result.storage.servers),
+    });
+    let Origin { command, run_id, .. } = &mut result.origin;
+    *command = version::command();
+    run_id.clone_from(&kept.run);
+    Ok(Some(run))
+}
+
+fn agent(agent: &AgentReport) -> FleetAgent {
+    let is_plain = matches!(agent.fate, Fate::Complete(_));
+    FleetAgent {
+        name: agent.name.clone(),
+        host: agent.host.clone(),
+        outcome: agent.fate.outcome(),
+        reason: (!is_plain).then(|| one_line(&agent.fate.to_string()).into_owned()),
+        offset_ms: agent.offset_ns.map(|nanos| nanos as f64 / 1e6),
+        offset_bound_ms: agent.offset_bound.map(|bound| bound.as_millis()),
+    }
+}
+
+/// The server whose database reads took longest on average.
+fn slowest(servers: &[Server]) -> Option<String> {
+    let read = |server: &Server| {
+        let databases = server.instances.iter().flat_map(|one| &one.details.databases);
+        IoNumbers::together(databases.map(|database| &database.reads)).latency_ms_mean
+    };
+    let reads = servers.iter().filter_map(|server| Some((read(server)?, &server.name)));
+    reads.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name.clone())
+}
+
+/// Whether a folder may still come.
+pub(super) fn is_missing_some(fleet: &Fleet) -> bool {
+    fleet.agents.iter().any(|agent| agent.outcome == Some(Verdict::Inconclusive))
+}
+
+/// The hosts, for the last screen.
+pub(super) fn hosts(result: &RunResult) -> String {
+    let Some(fleet) = &result.fleet else { return String::new() };
+    let columns = ["server", "host", "outcome", ""].map(Column::words);
+    let rows = fleet.agents.iter().map(|agent| {
+        let outcome = agent.outcome.map_or("ended with others", Verdict::word);
+        Row::new([
+            Cell::from(agent.name.as_str()),
+            agent.host.as_deref().unwrap_or("not reached").into(),
+            outcome.into(),
+            agent.reason.as_deref().unwrap_or("").into(),
+        ])
+    });
+    let table = Table::new(columns, rows);
+    let skew = match (fleet.skew_ms, fleet.skew_bound_ms) {
+        (Some(skew), Some(bound)) => format!(
+            "\n{:14}hosts began to collect {} ms apart, known to {} ms",
+            "together",
+            brunt_report::decimals(skew),
+            brunt_report::decimals(bound)
+        ),
+        _ => String::new(),
+    };
+    let slowest = fleet.slowest.as_ref().map(|name| format!("\n{:14}{name}", "slowest"));
+    format!("\n\n{}{skew}{}", table.to_text(), slowest.unwrap_or_default())
+}

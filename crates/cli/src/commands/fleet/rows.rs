@@ -1,0 +1,138 @@
+//! A running fleet on the screen: a row for each host.
+//!
+//! ```text
+//! fleet         2 of 3 collect
+//! MAIL1         collecting   12 s of 60 s   812 I/Os per second   read 3.2 ms   pass so far
+//! MAIL2         warm         waits for the others
+//! MAIL3         lost         the connection ended
+//! ```
+
+use brunt_agents::Conducting;
+use brunt_fleet::{Phase, Row};
+use brunt_report::{NewsLine, decimals, one_line};
+use brunt_run::News;
+
+use super::kept::Kept;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::progress::{Progress, UNKNOWN};
+
+/// What is shown while a fleet is conducted, and what the user wants.
+pub(super) struct Screen<'a> {
+    interrupt: &'a Interrupt,
+    stops: bool,
+    output: Output,
+    progress: Progress,
+    /// What was last said of each host.
+    said: Vec<String>,
+}
+
+impl<'a> Screen<'a> {
+    pub(super) fn new(kept: &Kept, interrupt: &'a Interrupt, stops: bool, output: &Output) -> Self {
+        let progress = output.progress("fleet");
+        let said = vec![String::new(); kept.hosts.len()];
+        Self { interrupt, stops, output: output.clone(), progress, said }
+    }
+
+    /// What is in place goes.
+    pub(super) fn clear(&mut self) {
+        self.progress.vanish();
+    }
+
+    fn line(&mut self, text: &str) {
+        self.progress.vanish();
+        self.output.talk(text);
+    }
+}
+
+impl Conducting for Screen<'_> {
+    fn stops(&self) -> u32 {
+        u32::from(self.stops || self.interrupt.is_asked())
+    }
+
+    fn rows(&mut self, rows: &[Row<'_>]) {
+        for (number, row) in rows.iter().enumerate() {
+            let said = match row.fate {
+                Some(fate) => fate.to_string(),
+                None => phase(row.phase).to_owned(),
+            };
+            if self.said[number] != said {
+                self.line(&format!("{:14}{}", one_line(row.name), one_line(&said)));
+                self.said[number] = said;
+            }
+        }
+        let furthest = rows.iter().map(|row| row.phase).max().unwrap_or_default();
+        let there = rows.iter().filter(|row| row.phase == furthest).count();
+        let detail = || format!("{there} of {} {}", rows.len(), phase(furthest));
+        let lines = |room: usize| rows.iter().take(room).map(line).collect();
+        self.progress.show_frame(share(rows), detail, lines);
+    }
+
+    fn advise(&mut self, text: &str) {
+        self.line(&format!("{:14}{}", "note", one_line(text)));
+    }
+}
+
+/// How much of the collection is done, by the host that is least far.
+fn share(rows: &[Row<'_>]) -> f64 {
+    let of = |row: &Row<'_>| match NewsLine::from_json(row.news).map(|line| line.news) {
+        Some(News::Testing(live)) => live.elapsed.as_seconds() / live.duration.as_seconds(),
+        _ => UNKNOWN,
+    };
+    rows.iter().map(of).min_by(f64::total_cmp).filter(|share| share.is_finite()).unwrap_or(UNKNOWN)
+}
+
+fn line(row: &Row<'_>) -> String {
+    let (state, more) = match (row.fate, row.is_connected) {
+        (Some(fate), _) => (fate.to_string(), String::new()),
+        (None, false) => ("not connected".to_owned(), String::new()),
+        (None, true) => (phase(row.phase).to_owned(), news(row.news)),
+    };
+    one_line(&format!("{:14}{state:13}{more}", row.name)).into_owned()
+}
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Checking => "is looked at",
+        Phase::Checked => "can begin",
+        Phase::Preparing => "prepares",
+        Phase::Ready => "ready",
+        Phase::Warming => "warms up",
+        Phase::Warm => "warm",
+        Phase::Collecting => "collects",
+        Phase::Closing => "verifies",
+        Phase::Ended => "ended",
+    }
+}
+
+/// A test's last news, in a few words.
+fn news(json: &str) -> String {
+    let Some(line) = NewsLine::from_json(json) else {
+        return String::new();
+    };
+    match line.news {
+        News::Testing(live) => {
+            let read = live.read.map(|read| format!("   read {} ms", decimals(read.as_millis())));
+            let judged = match live.so_far.passes {
+                Some(true) => "   pass so far",
+                Some(false) => "   fail so far",
+                None => "",
+            };
+            format!(
+                "{:.0} s of {:.0} s   {} I/Os per second{}{judged}",
+                live.elapsed.as_seconds(),
+                live.duration.as_seconds(),
+                decimals(live.io_per_s),
+                read.unwrap_or_default()
+            )
+        }
+        News::Creating { done, total } => format!("databases {done} of {total}"),
+        News::WarmingUp { filled, wanted } => format!("cache {filled} of {wanted}"),
+        News::Settling { what, .. } => what,
+        News::Closing { done, total } => format!("clean shutdown, {done} of {total}"),
+        News::VerifyingFiles { done, total } => format!("files {done} of {total}"),
+        News::VerifyingRecords { done, total } => format!("{done} of {total} records"),
+        News::Note { text } => text,
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,37 @@
+//! A test on several hosts at once.
+
+use serde::{Deserialize, Serialize};
+
+use super::Verdict;
+
+/// How several hosts were tested at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Fleet {
+    /// Every server and its host, in the order of the scenario.
+    pub agents: Vec<FleetAgent>,
+    /// How far apart the hosts began to collect; null when fewer than two did.
+    pub skew_ms: Option<f64>,
+    /// That is wrong by at most this much.
+    pub skew_bound_ms: Option<f64>,
+    /// The server whose database reads took longest on average; null where none read.
+    pub slowest: Option<String>,
+}
+
+/// One server of a fleet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetAgent {
+    /// The server's name.
+    pub name: String,
+    /// What its host calls itself; null when it was not reached.
+    pub host: Option<String>,
+    /// Its own verdict; null when it ended because of another host.
+    pub outcome: Option<Verdict>,
+    /// What happened, if it is more than the verdict.
+    pub reason: Option<String>,
+    /// How far its clock is ahead of that of the coordinator, both since they were started.
+    pub offset_ms: Option<f64>,
+    /// That is wrong by at most this much.
+    pub offset_bound_ms: Option<f64>,
+}
