@@ -32,6 +32,8 @@ const READ: usize = 64 << 10;
 const WORDS_MAX: usize = 2_000;
 /// How long they are waited for.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a connection may take to end by itself after the last word.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// How a host is reached: a command whose stdin and stdout are those of a door there.
 #[derive(Clone, Debug)]
@@ -58,7 +60,7 @@ enum Event {
 struct Way {
     number: u64,
     child: Child,
-    writer: Writer,
+    writer: Option<Writer>,
     words: JoinHandle<Vec<u8>>,
 }
 
@@ -84,8 +86,9 @@ pub fn conduct(
         events,
     };
     let report = conductor.run(&coming, user);
-    for (_, way) in std::mem::take(&mut conductor.open) {
-        close(way);
+    let ways = std::mem::take(&mut conductor.open);
+    for (_, way) in ways {
+        close(way.taken_leave());
     }
     report
 }
@@ -165,8 +168,8 @@ impl Conductor {
                 self.open.remove(&host).map(close);
             }
             Deed::Send(host, bytes) => {
-                if let Some(way) = self.open.get(&host) {
-                    way.writer.send(bytes);
+                if let Some(writer) = self.open.get(&host).and_then(|way| way.writer.as_ref()) {
+                    writer.send(bytes);
                 }
             }
             Deed::Keep { host, name, offset, bytes } => {
@@ -218,11 +221,23 @@ impl Conductor {
             };
             let _ = events.send(Event::Ended { host, number, why });
         })?;
-        let way = Way { number, child, writer: Writer::new(stdin)?, words };
+        let way = Way { number, child, writer: Some(Writer::new(stdin)?), words };
         if let Some(before) = self.open.insert(host, way) {
             close(before);
         }
         Ok(())
+    }
+}
+
+impl Way {
+    /// Nothing more is said; the other side ends by itself when it has heard everything.
+    fn taken_leave(mut self) -> Self {
+        self.writer = None;
+        let patience = Instant::now() + FAREWELL;
+        while Instant::now() < patience && matches!(self.child.try_wait(), Ok(None)) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self
     }
 }
 

@@ -166,7 +166,8 @@ fn relay(
         while let Ok(Some(content)) = from.next_content() {
             keeper.send_content(&content);
         }
-        // The login is over.
+        // The login is over; the keeper has heard all of it.
+        keeper.finish();
         let _ = end.send(None);
     });
     started.map_err(failed)?;

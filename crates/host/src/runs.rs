@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
-use brunt_report::result::{ResultError, World};
+use brunt_report::result::{Fleet, ResultError, World};
 use brunt_report::{
     Event, JOURNAL, ReadError, Run, RunFolder, RunResult, Timestamp, TogetherError, are_one_test,
-    journal_in, result_in, sum_in, together,
+    journal_in, of_fleet, result_in, sum_in, together,
 };
 use brunt_run::{Folded, Head, fold};
 use brunt_scenario::Document;
@@ -43,7 +43,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     let Some(fleet) = &run.result.fleet else { return Ok(run) };
     // What was added up is made again; what was said of the whole stands.
     let names: Vec<&str> = fleet.agents.iter().map(|agent| agent.name.as_str()).collect();
-    Ok(match of_hosts(folder, &names) {
+    Ok(match of_hosts(folder, &names, Some(fleet.clone())) {
         Ok(sum) => Run { result: run.result, ..sum },
         Err(_) => run,
     })
@@ -64,7 +64,7 @@ pub enum HostsError {
 ///
 /// # Errors
 /// [`HostsError`] says why there is no sum.
-pub fn of_hosts(folder: &Path, names: &[&str]) -> Result<Run, HostsError> {
+pub fn of_hosts(folder: &Path, names: &[&str], fleet: Option<Fleet>) -> Result<Run, HostsError> {
     let is_run = |own: &PathBuf| own.join("result.json").exists() || own.join(JOURNAL).exists();
     let folders = names.iter().filter_map(|name| within(folder, name)).filter(is_run);
     let folders: Vec<PathBuf> = folders.collect();
@@ -76,7 +76,7 @@ pub fn of_hosts(folder: &Path, names: &[&str]) -> Result<Run, HostsError> {
         Err(why) => return Err(HostsError::Apart(Box::new(runs.swap_remove(0)), why)),
     }
     let sum = sum_in(&runs, &folders).map_err(HostsError::Read)?;
-    together(runs, sum.as_ref()).map_err(|_| HostsError::None)
+    of_fleet(runs, sum.as_ref(), fleet).map_err(|_| HostsError::None)
 }
 
 /// What `result.json` in `folder` says, or the journal if it is lost.

@@ -65,5 +65,5 @@ pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{capitalised, escaped, is_measured, one_line};
 pub use timestamp::Timestamp;
-pub use together::{TogetherError, are_one_test, sum_in, sum_of, together};
+pub use together::{TogetherError, are_one_test, of_fleet, sum_in, sum_of, together};
 pub use whole_file::{write_new, write_report};

@@ -14,8 +14,8 @@ use brunt_run::Sum;
 
 use crate::Run;
 use crate::result::{
-    Bottleneck, Bucket, Details, Distribution, Origin, Rule, RunResult, SCHEMA, Setup, Storage,
-    Tested, Times, Verdict, World, step_of,
+    Bottleneck, Bucket, Details, Distribution, Fleet, Origin, Rule, RunResult, SCHEMA, Setup,
+    Storage, Tested, Times, Verdict, World, step_of,
 };
 
 pub use over_time::{sum_in, sum_of};
@@ -58,16 +58,29 @@ const APART_MAX_S: u64 = 30;
 ///
 /// # Errors
 /// [`TogetherError`] when they are not one test.
-pub fn together(mut runs: Vec<Run>, sum: Option<&Sum>) -> Result<Run, TogetherError> {
+pub fn together(runs: Vec<Run>, sum: Option<&Sum>) -> Result<Run, TogetherError> {
+    of_fleet(runs, sum, None)
+}
+
+/// The same of the hosts of a `fleet`, whose clocks it has compared.
+///
+/// # Errors
+/// [`TogetherError`] when they are not one test.
+pub fn of_fleet(
+    mut runs: Vec<Run>,
+    sum: Option<&Sum>,
+    fleet: Option<Fleet>,
+) -> Result<Run, TogetherError> {
     are_one_test(&runs)?;
     if runs.len() == 1 {
-        return Ok(runs.swap_remove(0));
+        let run = runs.swap_remove(0);
+        return Ok(Run { result: RunResult { fleet, ..run.result }, ..run });
     }
     Ok(Run {
         samples: sum.map(over_time::samples).unwrap_or_default(),
         events: events(&runs),
         scenario: scenario(&runs),
-        result: result(&runs),
+        result: result(&runs, fleet),
     })
 }
 
@@ -143,10 +156,14 @@ fn label(run: &Run) -> String {
     names.join(", ")
 }
 
-fn result(runs: &[Run]) -> RunResult {
+fn result(runs: &[Run], fleet: Option<Fleet>) -> RunResult {
     let results = || runs.iter().map(|run| &run.result);
     let first = &runs[0].result;
     let verdict = verdict(results().map(|result| result.verdict));
+    let clocks = match fleet {
+        Some(_) => String::new(),
+        None => by_their_clocks(runs),
+    };
     let reasons = reasons(runs);
     let mut names: Vec<&str> = results().map(|result| result.scenario.as_str()).collect();
     names.dedup();
@@ -160,14 +177,14 @@ fn result(runs: &[Run]) -> RunResult {
         rules: runs.iter().flat_map(rules).collect(),
         times: times(runs),
         origin: origin(runs),
-        storage: storage(runs, verdict),
+        storage: storage(runs, verdict, &clocks),
         drill: None,
         mail: None,
-        fleet: None,
+        fleet,
     }
 }
 
-fn storage(runs: &[Run], verdict: Verdict) -> Storage {
+fn storage(runs: &[Run], verdict: Verdict, clocks: &str) -> Storage {
     let tests = || runs.iter().map(|run| &run.result.storage);
     let first = &runs[0].result.storage;
     let achieved_iops = tests().map(|test| test.achieved_iops).sum();
@@ -192,7 +209,7 @@ fn storage(runs: &[Run], verdict: Verdict) -> Storage {
         servers: tests().flat_map(|test| test.servers.clone()).collect(),
         details: Details {
             tuning: None,
-            sentence: sentence(runs, verdict, achieved_iops),
+            sentence: sentence(runs, verdict, achieved_iops, clocks),
             setup: setup(runs),
             distributions: distributions(runs),
             found: tests().flat_map(|test| test.details.found.clone()).collect(),
@@ -312,9 +329,8 @@ fn by_their_clocks(runs: &[Run]) -> String {
     }
 }
 
-fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>) -> String {
+fn sentence(runs: &[Run], verdict: Verdict, achieved_iops: Option<f64>, clocks: &str) -> String {
     let hosts = runs.len();
-    let clocks = by_their_clocks(runs);
     let rate = achieved_iops.map_or("no I/O was measured on some".to_owned(), |rate| {
         format!("{} transactional I/Os per second together", crate::decimals(rate))
     });

@@ -1,5 +1,7 @@
 //! Rules as people read them: group by group, what did not hold first.
 
+use std::cmp::Reverse;
+
 use super::{Group, Outcome, Rule};
 
 /// The rules of one group.
@@ -79,6 +81,20 @@ pub fn gravest_first(rules: &[Rule]) -> Vec<&Rule> {
     let mut rules: Vec<&Rule> = rules.iter().collect();
     rules.sort_by_key(|rule| weight(rule.group));
     rules
+}
+
+/// The worst server for each rule: the gravest outcome, and of equals the one nearest to its limit.
+pub fn worst_of_servers(rules: &[Rule]) -> Vec<Rule> {
+    let mut worst: Vec<&Rule> = Vec::new();
+    let gravity = |rule: &Rule| (Reverse(urgency(rule)), rule.used_percent().unwrap_or(f64::MIN));
+    for rule in rules {
+        match worst.iter_mut().find(|own| own.id == rule.id) {
+            None => worst.push(rule),
+            Some(own) if gravity(rule) > gravity(own) => *own = rule,
+            Some(_) => {}
+        }
+    }
+    worst.into_iter().cloned().collect()
 }
 
 fn urgency(rule: &Rule) -> u8 {

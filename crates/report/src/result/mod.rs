@@ -68,7 +68,7 @@ pub use environment::{
     Backend, Device, Durability, Machine, MachineClock, Origin, Redundancy, Volume, WriteCache,
 };
 pub use fleet::{Fleet, FleetAgent};
-pub use groups::{RuleGroup, gravest_first};
+pub use groups::{RuleGroup, gravest_first, worst_of_servers};
 pub use instance::{Counts, Instance, InstanceDetails, LatencySummary, Measured};
 pub use interval::Interval;
 pub use io::{
@@ -170,6 +170,14 @@ pub enum ResultError {
 }
 
 impl RunResult {
+    /// The rules for people: of a fleet, the worst server for each.
+    pub fn shown_rules(&self) -> Vec<Rule> {
+        match self.fleet {
+            Some(_) => worst_of_servers(&self.rules),
+            None => self.rules.clone(),
+        }
+    }
+
     /// The text of `result.json`.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("maps have string keys");

@@ -245,7 +245,8 @@ impl Work<'_> {
 
     fn closing(&self, result: &RunResult, output: &Output) -> String {
         let report = self.folder.file("report.html");
-        let text = summary(result, &report, output);
+        let shown = RunResult { rules: result.shown_rules(), ..result.clone() };
+        let text = summary(&shown, &report, output);
         let hosts = outcome::hosts(result);
         let again = match result.fleet.as_ref().is_some_and(outcome::is_missing_some) {
             true => {

@@ -5,6 +5,8 @@ use brunt_host::runs::{self, HostsError};
 use brunt_report::result::{Fleet, FleetAgent, IoNumbers, Origin, RunResult, Server, Verdict};
 use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, one_line};
 
+use brunt_units::Span;
+
 use super::kept::Kept;
 use crate::version;
 
@@ -18,21 +20,29 @@ pub(super) fn run(
     report: &Report,
 ) -> Result<Option<Run>, ReadError> {
     let names: Vec<&str> = report.agents.iter().map(|agent| agent.name.as_str()).collect();
-    let (mut run, apart) = match runs::of_hosts(folder.path(), &names) {
+    let fleet = Fleet {
+        agents: report.agents.iter().map(agent).collect(),
+        skew_ms: report.skew.map(Span::as_millis),
+        skew_bound_ms: report.skew_bound.map(Span::as_millis),
+        slowest: None,
+    };
+    let (mut run, apart) = match runs::of_hosts(folder.path(), &names, Some(fleet.clone())) {
         Ok(run) => (run, None),
         Err(HostsError::Read(error)) => return Err(error),
         // What the first of them has is shown; the sum is of hosts that were tested together.
         Err(HostsError::Apart(first, why)) => (*first, Some(why.to_string())),
         Err(HostsError::None) => return Ok(None),
     };
-    let agents = report.agents.iter().map(agent).collect();
     let result = &mut run.result;
+    let slowest = slowest(&result.storage.servers);
+    result.fleet = Some(Fleet { slowest, ..fleet });
     let mut reasons = report.reasons.clone();
     reasons.extend(apart.map(|why| format!("hosts are not added up: {why}")));
-    if report.verdict != result.verdict {
-        result.storage.details.sentence = match reasons.first() {
-            Some(first) => format!("{first}."),
-            None => "The hosts were not tested together.".to_owned(),
+    let is_judged = matches!(report.verdict, Verdict::Pass | Verdict::Fail | Verdict::NoLimitSet);
+    if !is_judged || report.verdict != result.verdict {
+        result.storage.details.sentence = match reasons.is_empty() {
+            false => reasons.join("; "),
+            true => "the hosts were not tested together".to_owned(),
         };
     }
     result.verdict = report.verdict;
@@ -40,13 +50,6 @@ pub(super) fn run(
     reasons.append(&mut result.reasons);
     result.reasons = reasons;
     result.scenario.clone_from(&kept.name);
-    let millis = |span: brunt_units::Span| span.as_millis();
-    result.fleet = Some(Fleet {
-        agents,
-        skew_ms: report.skew.map(millis),
-        skew_bound_ms: report.skew_bound.map(millis),
-        slowest: slowest(&result.storage.servers),
-    });
     let Origin { command, run_id, .. } = &mut result.origin;
     *command = version::command();
     run_id.clone_from(&kept.run);
@@ -59,7 +62,8 @@ fn agent(agent: &AgentReport) -> FleetAgent {
         name: agent.name.clone(),
         host: agent.host.clone(),
         outcome: agent.fate.outcome(),
-        reason: (!is_plain).then(|| one_line(&agent.fate.to_string()).into_owned()),
+        reason: (!is_plain && agent.fate != Fate::WithOthers)
+            .then(|| one_line(&agent.fate.to_string()).into_owned()),
         offset_ms: agent.offset_ns.map(|nanos| nanos as f64 / 1e6),
         offset_bound_ms: agent.offset_bound.map(|bound| bound.as_millis()),
     }

@@ -1,7 +1,7 @@
 //! A running fleet on the screen: a row for each host.
 //!
 //! ```text
-//! fleet         2 of 3 collect
+//! fleet         2 of 3 collecting
 //! MAIL1         collecting   12 s of 60 s   812 I/Os per second   read 3.2 ms   pass so far
 //! MAIL2         warm         waits for the others
 //! MAIL3         lost         the connection ended
@@ -93,14 +93,14 @@ fn line(row: &Row<'_>) -> String {
 
 fn phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Checking => "is looked at",
-        Phase::Checked => "can begin",
-        Phase::Preparing => "prepares",
+        Phase::Checking => "checking",
+        Phase::Checked => "checked",
+        Phase::Preparing => "preparing",
         Phase::Ready => "ready",
-        Phase::Warming => "warms up",
+        Phase::Warming => "warming up",
         Phase::Warm => "warm",
-        Phase::Collecting => "collects",
-        Phase::Closing => "verifies",
+        Phase::Collecting => "collecting",
+        Phase::Closing => "verifying",
         Phase::Ended => "ended",
     }
 }

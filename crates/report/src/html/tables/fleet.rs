@@ -26,7 +26,10 @@ pub(super) fn fleet(result: &RunResult) -> Table {
         .map(|name| format!(" Database reads of {name} took longest on average."));
     Table::new(columns, fleet.agents.iter().map(row))
         .titled("Hosts")
-        .noted(&(began + &slowest.unwrap_or_default()))
+        .noted(&format!(
+            "{began}{} Rules show the worst server for each; report.html in a server's folder has all of its own.",
+            slowest.unwrap_or_default()
+        ))
 }
 
 fn row(agent: &FleetAgent) -> Row {

@@ -30,7 +30,8 @@ pub(super) struct Rules {
 
 /// The rules and their outcomes, group by group.
 pub(super) fn rules(result: &RunResult) -> Vec<Rules> {
-    let groups = RuleGroup::all(&result.rules);
+    let shown = result.shown_rules();
+    let groups = RuleGroup::all(&shown);
     let rules = groups.iter().map(|group| Rules {
         summary: group.summary(),
         is_open: !group.is_folded(),
