@@ -98,6 +98,8 @@ struct Page<'a> {
     started: String,
     figures: Vec<Figure>,
     servers: Table,
+    /// Of a fleet.
+    hosts: Table,
     rules: Vec<tables::Rules>,
     pictures: Pictures,
     states: Table,
@@ -140,6 +142,7 @@ pub fn report_html(run: &Run) -> String {
         },
         figures: figures(result),
         servers: tables::servers(result),
+        hosts: tables::fleet(result),
         rules: tables::rules(result),
         pictures: Pictures::of(run),
         states: states_table(&result.storage.states)

@@ -83,7 +83,8 @@ pub fn gravest_first(rules: &[Rule]) -> Vec<&Rule> {
     rules
 }
 
-/// The worst server for each rule: the gravest outcome, and of equals the one nearest to its limit.
+/// The worst server for each rule, which its remark names: the gravest outcome, and of equals the
+/// one nearest to its limit.
 pub fn worst_of_servers(rules: &[Rule]) -> Vec<Rule> {
     let mut worst: Vec<&Rule> = Vec::new();
     let gravity = |rule: &Rule| (Reverse(urgency(rule)), rule.used_percent().unwrap_or(f64::MIN));
@@ -94,7 +95,13 @@ pub fn worst_of_servers(rules: &[Rule]) -> Vec<Rule> {
             Some(_) => {}
         }
     }
-    worst.into_iter().cloned().collect()
+    let named = |rule: &Rule| {
+        let words = [rule.server.as_deref(), Some(rule.remark.as_str())];
+        let words = words.into_iter().flatten().filter(|word| !word.is_empty());
+        let remark = words.collect::<Vec<_>>().join(": ");
+        Rule { server: None, remark, ..rule.clone() }
+    };
+    worst.into_iter().map(named).collect()
 }
 
 fn urgency(rule: &Rule) -> u8 {
@@ -110,6 +117,20 @@ fn urgency(rule: &Rule) -> u8 {
 mod tests {
     use super::*;
     use crate::result::RuleName;
+
+    #[test]
+    fn of_several_servers_the_worst_is_shown() {
+        let name = |id| RuleName { id, title: id, group: Group::Limits };
+        let rule = |id, measured: f64, server: &str| Rule {
+            server: Some(server.to_owned()),
+            ..Rule::at_most(name(id), "ms", 20.0, Some(measured))
+        };
+        let advice = rule("b", 30.0, "A").advisory();
+        let rules = [rule("a", 3.0, "A"), advice.clone(), rule("a", 7.0, "B"), rule("b", 9.0, "B")];
+        let said = worst_of_servers(&rules).into_iter().map(|rule| (rule.measured, rule.remark));
+        let said: Vec<_> = said.collect();
+        assert_eq!(said, [(Some(7.0), "B".to_owned()), (Some(30.0), "A".to_owned())]);
+    }
 
     #[test]
     fn what_failed_comes_first_and_the_rest_keeps_its_order() {

@@ -3,7 +3,7 @@
 use brunt_fleet::{AgentReport, Fate, Report};
 use brunt_host::runs::{self, HostsError};
 use brunt_report::result::{Fleet, FleetAgent, IoNumbers, Origin, RunResult, Server, Verdict};
-use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, one_line};
+use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, counted, one_line};
 
 use brunt_units::Span;
 
@@ -47,13 +47,38 @@ pub(super) fn run(
     }
     result.verdict = report.verdict;
     result.qualifies &= report.verdict == Verdict::Pass && reasons.is_empty();
-    reasons.append(&mut result.reasons);
+    reasons.extend(in_short(&result.reasons, &names));
     result.reasons = reasons;
     result.scenario.clone_from(&kept.name);
     let Origin { command, run_id, .. } = &mut result.origin;
     *command = version::command();
     run_id.clone_from(&kept.run);
     Ok(Some(run))
+}
+
+/// Reasons of single servers that have the same cure, as one.
+fn in_short(reasons: &[String], servers: &[&str]) -> Vec<String> {
+    let mut short: Vec<(String, u64)> = Vec::new();
+    let cure = |reason: &str| reason.rsplit(": ").next().unwrap_or_default().to_owned();
+    let is_of_server = |reason: &str| {
+        servers
+            .iter()
+            .any(|server| reason.strip_prefix(server).is_some_and(|rest| rest.starts_with(": ")))
+    };
+    for reason in reasons {
+        let same = short.iter_mut().find(|(own, _)| {
+            is_of_server(own) && is_of_server(reason) && cure(own) == cure(reason)
+        });
+        match same {
+            Some((_, more)) => *more += 1,
+            None => short.push((reason.clone(), 0)),
+        }
+    }
+    let said = short.into_iter().map(|(reason, more)| match more {
+        0 => reason,
+        more => format!("{reason} (and {})", counted(more, "other server")),
+    });
+    said.collect()
 }
 
 fn agent(agent: &AgentReport) -> FleetAgent {
@@ -109,4 +134,24 @@ pub(super) fn hosts(result: &RunResult) -> String {
     };
     let slowest = fleet.slowest.as_ref().map(|name| format!("\n{:14}{name}", "slowest"));
     format!("\n\n{}{skew}{}", table.to_text(), slowest.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_with_one_cure_are_said_once() {
+        let all = [
+            "measured for 60 s: --duration 2h",
+            "A: 3 GiB are less than memory: larger databases",
+            "B: 2 GiB are less than memory: larger databases",
+            "C: 2 GiB are less than memory: larger databases",
+            "C: a load above its pace: a longer warm-up",
+        ];
+        let said = in_short(&all.map(str::to_owned), &["A", "B", "C"]);
+        assert_eq!(said[..1], all[..1]);
+        assert_eq!(said[1], format!("{} (and 2 other servers)", all[1]));
+        assert_eq!(said[2..], all[4..]);
+    }
 }

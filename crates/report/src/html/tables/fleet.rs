@@ -5,7 +5,7 @@ use crate::result::{FleetAgent, RunResult, Verdict};
 use crate::table::{Cell, Column, Row, Table};
 
 /// A row for each host; empty for other runs.
-pub(super) fn fleet(result: &RunResult) -> Table {
+pub(in crate::html) fn fleet(result: &RunResult) -> Table {
     let Some(fleet) = &result.fleet else {
         return Table::new(Column::of(&[], &[]), []);
     };

@@ -9,6 +9,7 @@ mod io;
 mod model;
 mod phases;
 
+pub(super) use fleet::fleet;
 pub(super) use io::servers;
 
 use serde::Serialize;
@@ -132,8 +133,7 @@ fn class(outcome: Outcome) -> &'static str {
 
 /// Tables that Jetstress reports do not have.
 pub(super) fn further(result: &RunResult) -> Vec<Table> {
-    let mut tables = vec![fleet::fleet(result)];
-    tables.extend(model::model(result));
+    let mut tables = model::model(result);
     tables.extend(result.storage.details.tuning.as_ref().map(tuning));
     tables.extend([
         copies::copies(result),
