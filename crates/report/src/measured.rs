@@ -12,7 +12,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use brunt_run::{Histogram, Journal, JournalError, Sample, Value, fold_each, is_of_server};
+use brunt_run::{Histogram, Journal, JournalError, Sample, Value, is_of_server};
 use brunt_stats::{Latencies, LatencyLines, Reading};
 use brunt_units::{Span, Time};
 
@@ -41,8 +41,8 @@ pub fn each_sample<'f>(
     };
     if let Some(journal) = opened(JOURNAL)? {
         let mut journal = journal_of(folder, BufReader::with_capacity(BUFFER, journal))?;
-        let folded = fold_each(&mut journal, of_load);
-        return folded.map(|_| ()).map_err(refused(&folder.join(JOURNAL)));
+        let handed_out = brunt_run::each_sample(&mut journal, of_load);
+        return handed_out.map_err(refused(&folder.join(JOURNAL)));
     }
     let files = Files { folder, open: &open };
     let mut histograms = Histograms::of(files.lines(LATENCIES)?);

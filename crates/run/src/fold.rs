@@ -63,29 +63,58 @@ pub struct Stream {
 /// # Errors
 /// Those of reading.
 pub fn fold<R: Read>(journal: &mut Journal<R>) -> io::Result<Folded> {
-    fold_each(journal, |_| {})
+    let mut folding = Folding::default();
+    while let Some(entry) = journal.next_entry()? {
+        folding.take(entry.record);
+    }
+    Ok(folding.end(journal.cut()))
 }
 
-/// The same, and hands out every sample that counts: [`Folded`] keeps no histogram of a sample.
+/// Hands out every sample that counts, with its histograms.
 ///
 /// # Errors
 /// Those of reading.
-pub fn fold_each<R: Read>(
+pub fn each_sample<R: Read>(
     journal: &mut Journal<R>,
     mut each: impl FnMut(&Sample),
-) -> io::Result<Folded> {
-    let mut folding = Folding::default();
+) -> io::Result<()> {
+    let mut waiting = Waiting::default();
     while let Some(entry) = journal.next_entry()? {
-        folding.take(entry.record, &mut each);
+        match entry.record {
+            Record::Head(_) => waiting.next_part(),
+            Record::Sample(sample) => waiting.take(sample).iter().for_each(&mut each),
+            _ => {}
+        }
     }
-    Ok(folding.end(journal.cut()))
+    Ok(())
+}
+
+/// Samples since the last whole one.
+#[derive(Default)]
+struct Waiting(Vec<Sample>);
+
+impl Waiting {
+    /// Those that count from now on; none before a whole one.
+    fn take(&mut self, sample: Sample) -> Vec<Sample> {
+        let is_whole = sample.is_whole;
+        self.0.push(sample);
+        match is_whole {
+            true => std::mem::take(&mut self.0),
+            false => Vec::new(),
+        }
+    }
+
+    /// Nothing makes those of a part whole that has ended.
+    fn next_part(&mut self) {
+        self.0.clear();
+    }
 }
 
 #[derive(Default)]
 struct Folding {
     folded: Folded,
-    /// Samples since the last whole one.
-    waiting: Vec<Sample>,
+    streams: Streams,
+    waiting: Waiting,
     /// The newest standing of this part, and that of all parts before it.
     standing: Option<Standing>,
     earlier: Option<Standing>,
@@ -95,7 +124,7 @@ struct Folding {
 }
 
 impl Folding {
-    fn take(&mut self, record: Record, each: &mut impl FnMut(&Sample)) {
+    fn take(&mut self, record: Record) {
         self.taken += 1;
         match record {
             Record::Head(head) => {
@@ -103,15 +132,9 @@ impl Folding {
                 self.folded.heads.push(*head);
             }
             Record::Sample(sample) => {
-                let is_whole = sample.is_whole;
-                self.waiting.push(sample);
-                if is_whole {
-                    let waiting = std::mem::take(&mut self.waiting);
-                    for sample in waiting {
-                        each(&sample);
-                        self.folded.add(sample);
-                    }
+                for sample in self.waiting.take(sample) {
                     self.folded.records = self.taken;
+                    self.add(sample);
                 }
             }
             Record::Standing(standing) => self.standing = Some(*standing),
@@ -122,7 +145,7 @@ impl Folding {
     }
 
     fn next_part(&mut self) {
-        self.waiting.clear();
+        self.waiting.next_part();
         if let Some(standing) = self.standing.take() {
             self.earlier = Some(match self.earlier.take() {
                 None => standing,
@@ -136,18 +159,14 @@ impl Folding {
     fn end(mut self, cut: Option<Cut>) -> Folded {
         let ended = self.folded.ended.take();
         self.next_part();
-        Folded { standing: self.earlier.unwrap_or_default(), cut, ended, ..self.folded }
+        let (standing, streams) = (self.earlier.unwrap_or_default(), self.streams.all());
+        Folded { standing, streams, cut, ended, ..self.folded }
     }
-}
 
-impl Folded {
     fn add(&mut self, sample: Sample) {
         let Sample { begin, length, rows, histograms, is_whole } = sample;
         for row in &rows {
-            let stream = match self.streams.get_mut(&row.stream) {
-                Some(stream) => stream,
-                None => self.streams.entry(row.stream.clone()).or_default(),
-            };
+            let stream = self.streams.get(&row.stream);
             match row.value {
                 Value::Io(reading) => {
                     stream.count = stream.count.saturating_add(reading.count);
@@ -160,15 +179,59 @@ impl Folded {
             }
         }
         for histogram in &histograms {
-            let stream = self.streams.entry(histogram.stream.clone()).or_default();
-            stream.latencies.merge(&histogram.latencies);
+            self.streams.get(&histogram.stream).latencies.merge(&histogram.latencies);
         }
         let sample = Sample { begin, length, rows, histograms: Vec::new(), is_whole };
         if sample.has_load() {
-            self.begin.get_or_insert(begin);
-            self.length = Span(self.length.0.saturating_add(length.0));
+            let folded = &mut self.folded;
+            folded.begin.get_or_insert(begin);
+            folded.length = Span(folded.length.0.saturating_add(length.0));
             let rows = sample.rows.into_iter().filter(|row| is_of_server(&row.stream));
-            self.samples.push(Sample { rows: rows.collect(), ..sample });
+            folded.samples.push(Sample { rows: rows.collect(), ..sample });
         }
+    }
+}
+
+/// Streams by their names. They come in the same order in every sample, so the next one is most
+/// often that which followed the last time.
+#[derive(Default)]
+struct Streams {
+    named: Vec<Named>,
+    places: BTreeMap<String, usize>,
+    /// The place of the last one.
+    last: usize,
+}
+
+struct Named {
+    name: String,
+    stream: Stream,
+    /// The place of the one that followed it.
+    then: usize,
+}
+
+impl Streams {
+    fn get(&mut self, name: &str) -> &mut Stream {
+        let guess = self.named.get(self.last).map_or(0, |last| last.then);
+        let is_right = self.named.get(guess).is_some_and(|named| named.name == name);
+        let place = if is_right { guess } else { self.place(name) };
+        if let Some(last) = self.named.get_mut(self.last) {
+            last.then = place;
+        }
+        self.last = place;
+        &mut self.named[place].stream
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = self.named.len();
+        self.named.push(Named { name: name.to_owned(), stream: Stream::default(), then: 0 });
+        self.places.insert(name.to_owned(), place);
+        place
+    }
+
+    fn all(self) -> BTreeMap<String, Stream> {
+        self.named.into_iter().map(|named| (named.name, named.stream)).collect()
     }
 }

@@ -27,7 +27,7 @@ mod stop;
 mod sum;
 mod tuning;
 
-pub use fold::{Folded, Stream, fold, fold_each};
+pub use fold::{Folded, Stream, each_sample, fold};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
 pub use listener::{Both, Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
 pub use news::{Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use brunt_stats::{Latencies, PackedLatencies, Reading};
 use brunt_units::{Span, Time};
 
-use crate::record::{Histogram, Row, Sample, Value, is_of_server};
+use crate::record::{Row, Sample, Value, is_of_server};
 
 /// Adds up samples; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,8 @@ impl Sum {
         }
     }
 
-    /// The sum as samples, which begin as long after zero as after the beginning of the sum.
+    /// The sum as samples without histograms, which begin as long after zero as after the beginning
+    /// of the sum.
     pub fn samples(&self) -> impl Iterator<Item = Sample> {
         self.intervals
             .iter()
@@ -131,23 +132,14 @@ impl Interval {
             let all = amounts.entry(stream).or_default();
             *all = all.saturating_add(*bytes);
         }
-        let (mut rows, mut histograms) = (Vec::new(), Vec::new());
-        for (stream, requests) in &self.streams {
-            let latencies = requests.latencies();
-            rows.push(Row::io(stream, requests.reading(latencies.as_ref())));
-            let latencies = latencies.filter(|latencies| latencies.count() > 0);
-            histograms.extend(latencies.map(|latencies| Histogram {
-                stream: stream.clone(),
-                begin,
-                length,
-                latencies,
-            }));
-        }
+        let streams = self.streams.iter();
+        let mut rows: Vec<Row> =
+            streams.map(|(stream, requests)| Row::io(stream, requests.reading())).collect();
         let counts = self.counts.iter();
         rows.extend(counts.map(|(stream, count)| Row::new(stream, Value::Count(*count))));
         let amounts = amounts.into_iter();
         rows.extend(amounts.map(|(stream, bytes)| Row::new(stream, Value::Bytes(bytes))));
-        Sample { begin, length, rows, histograms, is_whole: true }
+        Sample { begin, length, rows, histograms: Vec::new(), is_whole: true }
     }
 }
 
@@ -184,15 +176,11 @@ impl Requests {
         self.max = self.max.max(max);
     }
 
-    /// The latencies of all I/Os; `None` if those of some are not known.
-    fn latencies(&self) -> Option<Latencies> {
+    /// Without percentiles if the latencies of some I/Os are not known.
+    fn reading(&self) -> Reading {
         let latencies = self.latencies.unpacked();
-        (latencies.count() == self.count).then_some(latencies)
-    }
-
-    fn reading(&self, latencies: Option<&Latencies>) -> Reading {
-        if let Some(latencies) = latencies {
-            return Reading::of(latencies, self.bytes);
+        if latencies.count() == self.count {
+            return Reading::of(&latencies, self.bytes);
         }
         let count = u128::from(self.count);
         let mean = (self.nanos.saturating_mul(2).saturating_add(count)).checked_div(count * 2);

@@ -203,7 +203,101 @@ fn a_run_in_parts_is_the_run_in_one() {
     }
 }
 
+/// What happened between two samples of a run: latencies in microseconds, faults since the one
+/// before, whether every histogram was written, and whether the run was killed then.
+type Piece = (Vec<u64>, u64, bool, bool);
+
+/// The journal of these pieces. Carried on in one part, nothing is written of kills, nor of the
+/// samples that did not count then.
+fn pieces(pieces: &[Piece], in_one_part: bool) -> Vec<u8> {
+    let mut writer = Writer::new("run 10");
+    let mut bytes = FORMAT.as_bytes().to_vec();
+    let mut add = |writer: &mut Writer, record: &Record| {
+        bytes.extend(writer.bytes(Time::ZERO, record));
+    };
+    let head = Record::Head(Box::default());
+    add(&mut writer, &head);
+    let (mut now, mut faults, mut delays) = (0, 0, Latencies::new());
+    // A run that is killed loses what follows its last whole sample.
+    let lives = pieces.split_inclusive(|(.., is_killed)| *is_killed);
+    for (number, life) in lives.enumerate() {
+        if number > 0 && !in_one_part {
+            writer.next_part();
+            add(&mut writer, &head);
+            (faults, delays) = (0, Latencies::new());
+        }
+        let counts = life.iter().rposition(|(_, _, is_whole, _)| *is_whole);
+        for (place, (micros, more, is_whole, _)) in life.iter().enumerate() {
+            let is_lost = counts.is_none_or(|last| place > last);
+            let mut latencies = Latencies::new();
+            micros.iter().for_each(|micros| latencies.record(Span::micros(*micros)));
+            // Faults count, even those of a sample that does not.
+            faults += more;
+            delays.merge(&latencies);
+            let first = if faults > 0 { "the first".to_owned() } else { String::new() };
+            add(
+                &mut writer,
+                &Record::Standing(Box::new(Standing {
+                    errors: (faults, first),
+                    findings: Findings { torn: faults, ..Findings::default() },
+                    delays: delays.clone(),
+                    ..Standing::default()
+                })),
+            );
+            if is_lost && in_one_part {
+                continue;
+            }
+            let (begin, length) = (at(now), Span::seconds(10));
+            let reading = Reading::of(&latencies, 4096 * latencies.count());
+            let stream = "database-read".to_owned();
+            add(
+                &mut writer,
+                &Record::Sample(Sample {
+                    begin,
+                    length,
+                    rows: vec![Row::io(&stream, reading), Row::new("host: cpu", Value::Other(0.5))],
+                    histograms: vec![Histogram { stream, begin, length, latencies }],
+                    is_whole: *is_whole,
+                }),
+            );
+            now += if is_lost { 0 } else { 10 };
+        }
+    }
+    bytes
+}
+
 proptest! {
+    /// Wherever a run is killed and carried on, it is the run that was not killed.
+    #[test]
+    fn parts_are_the_whole(
+        all in proptest::collection::vec(
+            (
+                proptest::collection::vec(1_u64..90_000, 0..9),
+                0_u64..3,
+                any::<bool>(),
+                proptest::bool::weighted(0.3),
+            ),
+            0..20,
+        ),
+    ) {
+        let [parts, whole] = [false, true].map(|in_one| read(&pieces(&all, in_one)));
+        prop_assert_eq!(parts.cut, None);
+        prop_assert_eq!(&parts.samples, &whole.samples);
+        prop_assert_eq!((parts.begin, parts.length), (whole.begin, whole.length));
+        prop_assert_eq!(&parts.standing.errors, &whole.standing.errors);
+        prop_assert_eq!(parts.standing.findings, whole.standing.findings);
+        let buckets = |folded: &Folded| folded.standing.delays.buckets().collect::<Vec<_>>();
+        prop_assert_eq!(buckets(&parts), buckets(&whole));
+        prop_assert!(parts.streams.keys().eq(whole.streams.keys()));
+        for (name, stream) in &whole.streams {
+            let other = &parts.streams[name];
+            prop_assert_eq!((other.count, other.bytes), (stream.count, stream.bytes));
+            prop_assert_eq!((&other.means, &other.values), (&stream.means, &stream.values));
+            prop_assert!(other.latencies.buckets().eq(stream.latencies.buckets()), "{}", name);
+        }
+        prop_assert_eq!(parts.heads.len(), 1 + all.iter().rev().skip(1).filter(|one| one.3).count());
+    }
+
     /// Bytes from anywhere are no reason to panic, or to take memory for a length.
     #[test]
     fn rubbish_is_no_record(tail in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -221,6 +221,7 @@ mod tests {
     use brunt_run::Standing;
     use brunt_stats::OperationLatencies;
     use brunt_units::Span;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::plan::tests::plan;
@@ -251,19 +252,38 @@ mod tests {
         value
     }
 
-    #[test]
-    fn two_halves_are_the_whole() {
-        let whole = half(&[1, 9, 300, 4]);
-        let mut joined = half(&[1, 9]);
-        joined.join(crosses_threads(half(&[300, 4]).into()));
-        let reads = |run: &TestRun| run.board.with(|m| m.databases[0].reads.total());
-        assert_eq!(reads(&joined), reads(&whole));
-        let (one, other) = (joined.collected.unwrap(), whole.collected.unwrap());
-        assert_eq!(one.length, other.length);
-        assert_eq!(one.samples, other.samples);
-        assert_eq!(one.reads, other.reads);
-        assert_eq!(joined.batches, [2, 4]);
-        assert_eq!(joined.log.committed, 14);
+    proptest! {
+        /// Split anywhere, and joined from either end: what was measured is the same.
+        #[test]
+        fn parts_one_after_the_other_are_the_whole(
+            reads in prop::collection::vec(1_u64..400, 2..12),
+            cuts in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        ) {
+            let first = 1 + cuts.0.index(reads.len() - 1);
+            let second = first + cuts.1.index(reads.len() - first + 1);
+            let part = |part: &[u64]| (!part.is_empty()).then(|| half(part));
+            let parts = || [&reads[..first], &reads[first..second], &reads[second..]];
+            let join = |mut one: TestRun, other: TestRun| {
+                one.join(crosses_threads(other.into()));
+                one
+            };
+            let whole = half(&reads);
+            let count = parts().into_iter().filter_map(part).count() as u64;
+            let from_the_left = parts().into_iter().filter_map(part).reduce(join).unwrap();
+            let from_the_right = parts().into_iter().filter_map(part);
+            let from_the_right =
+                from_the_right.rev().reduce(|last, before| join(before, last)).unwrap();
+            for joined in [from_the_left, from_the_right] {
+                let reads = |run: &TestRun| run.board.with(|m| m.databases[0].reads.total());
+                prop_assert_eq!(reads(&joined), reads(&whole));
+                let (one, other) = (&joined.collected.unwrap(), whole.collected.as_ref().unwrap());
+                prop_assert_eq!(one.length, other.length);
+                prop_assert_eq!(&one.samples, &other.samples);
+                prop_assert_eq!(&one.reads, &other.reads);
+                prop_assert_eq!(joined.batches, [count, 2 * count]);
+                prop_assert_eq!(joined.log.committed, 7 * count);
+            }
+        }
     }
 
     #[test]

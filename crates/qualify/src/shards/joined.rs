@@ -278,8 +278,10 @@ impl State {
 mod tests {
     use std::cell::RefCell;
 
-    use brunt_run::{Recorded, Standing};
+    use brunt_run::{Recorded, Sample, Standing};
+    use brunt_stats::Reading;
     use brunt_units::Span;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::plan::tests::plan;
@@ -390,6 +392,56 @@ mod tests {
         let reads = |board: &MeterBoard| board.with(|m| m.databases[1].reads.total());
         assert_eq!(reads(&run.board), reads(&alone));
         assert_eq!((run.started, run.batches), (at(90), vec![1, 2]));
+    }
+
+    /// What came of samples with these reads of both shards, when `order` says which of them hands in
+    /// its next sample; and all reads.
+    fn joined(reads: &[[Vec<u64>; 2]], order: &[bool]) -> (Vec<Sample>, Vec<Reading>) {
+        let plan = whole();
+        let heard = Heard::default();
+        let mut joined = Joined::new(&plan, &heard);
+        let shards = [Own::new(), Own::new()];
+        let mut next = [0, 0];
+        // What `order` leaves out comes at the end.
+        let rest = [0, 1].into_iter().cycle().take(2 * reads.len());
+        for shard in order.iter().map(|second| usize::from(*second)).chain(rest) {
+            let number = next[shard];
+            let Some(of_sample) = reads.get(number) else { continue };
+            of_sample[shard].iter().for_each(|read| shards[shard].read(*read));
+            next[shard] += 1;
+            let (end, is_last) = (at(106 + 6 * number as u64), next[shard] == reads.len());
+            joined.take(shard, shards[shard].sample(end, is_last), end);
+        }
+        assert_eq!(next, [reads.len(); 2]);
+        let run = joined.finish(parts([Ending::Complete, Ending::Complete]));
+        let totals = run.board.with(|meters| {
+            let databases = meters.databases.iter();
+            databases.map(|meters| meters.reads.total()).collect()
+        });
+        let samples = heard.0.borrow().iter().map(|one| (*one.sample).clone()).collect();
+        (samples, totals)
+    }
+
+    proptest! {
+        /// Threads are as fast as they are: what came of them does not depend on it.
+        #[test]
+        fn shards_are_the_server_in_any_order(
+            reads in prop::collection::vec(
+                [prop::collection::vec(1_u64..400, 0..4), prop::collection::vec(1_u64..400, 0..4)],
+                1..8,
+            ),
+            order in prop::collection::vec(any::<bool>(), 0..16),
+        ) {
+            let (samples, totals) = joined(&reads, &order);
+            prop_assert_eq!(samples.len(), reads.len());
+            let (other_samples, other_totals) = joined(&reads, &[]);
+            prop_assert_eq!(samples, other_samples);
+            prop_assert_eq!(&totals, &other_totals);
+            for (shard, total) in totals.iter().enumerate() {
+                let count: u64 = reads.iter().map(|of_sample| of_sample[shard].len() as u64).sum();
+                prop_assert_eq!(total.count, count);
+            }
+        }
     }
 
     #[test]
