@@ -59,7 +59,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let refused = Place::flag(POINT).refuse("does not fit").for_want_of_room();
     let all = [Tried::Simulated(Box::new(judged)), Tried::Refused(refused)];
     let from = ("job7-0", "n1");
-    let records =
-        all.iter().map(|tried| Record::new([7; 32], POINT, 0, from, 0.5, tried).to_bytes());
+    let records = all.iter().map(|tried| Record::new([7; 32], POINT, 0, from, tried).to_bytes());
     plans.chain(records).collect()
 }

@@ -4,7 +4,6 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
-use std::time::Instant;
 
 use brunt_run::Stop;
 
@@ -52,16 +51,11 @@ impl Crew<'_> {
         let has_failed = AtomicBool::new(false);
         let (results, failure) = (Mutex::new(known), Mutex::new(None));
         let compute = |at: usize| -> Result<(), LabError> {
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "a record says how long a point took; nothing hangs on it"
-            )]
-            let begun = Instant::now();
             let tried = one(at)?;
             // An interrupted point shows nothing.
             if !stop.is_asked() {
                 if let Some(sharing) = self.sharing {
-                    sharing.keep(&points[at], &tried, begun.elapsed().as_secs_f64())?;
+                    sharing.keep(&points[at], &tried)?;
                 }
                 lock(&results)[at] = Some(tried);
             }

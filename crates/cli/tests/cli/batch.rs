@@ -243,11 +243,11 @@ fn what_is_no_record_is_left_out_and_named() {
     let merged = answer(home.path(), &["merge", "plan"]);
     assert_eq!(merged.status.code(), Some(0), "{}", said(&merged));
     for note in [
-        "link: is a link, and is left out",
+        "link: is a symbolic link, and is left out",
         "other: belongs to another point",
         "cut: is damaged",
-        "folder: is not a file",
-        "pipe: is not a file",
+        "folder: is not a regular file",
+        "pipe: is not a regular file",
     ] {
         assert!(said(&merged).contains(note), "{note}: {}", said(&merged));
     }

@@ -1,7 +1,7 @@
 //! What an attempt leaves of a point.
 //!
 //! ```text
-//!   "brunt point 1\n" | SHA-256 of the rest | postcard: plan, point, part, attempt, node, seconds, outcome
+//!   "brunt point 1\n" | SHA-256 of the rest | postcard: plan, point, part, attempt, node, outcome
 //! ```
 //!
 //! JSON would be readable, but floating-point numbers do not always survive it, and the result must
@@ -30,8 +30,6 @@ pub struct Record {
     pub attempt: String,
     /// The machine.
     pub node: String,
-    /// How long it took there.
-    pub seconds: f64,
     outcome: Outcome,
 }
 
@@ -60,7 +58,6 @@ impl Record {
         point: &str,
         part: u64,
         (attempt, node): (&str, &str),
-        seconds: f64,
         tried: &Tried,
     ) -> Self {
         let outcome = match tried {
@@ -76,7 +73,6 @@ impl Record {
             part,
             attempt: attempt.to_owned(),
             node: node.to_owned(),
-            seconds,
             outcome,
         }
     }

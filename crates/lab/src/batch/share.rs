@@ -60,7 +60,7 @@ impl Share {
 
     /// Whether point `number` is computed by two parts.
     pub(super) fn is_checked(self, number: u64) -> bool {
-        self.of > 1 && is_checked(number)
+        is_checked(number, self.of)
     }
 
     fn checks(self, number: u64) -> bool {
@@ -68,9 +68,9 @@ impl Share {
     }
 }
 
-/// Whether point `number` is computed twice where there are several parts.
-pub(super) fn is_checked(number: u64) -> bool {
-    number % CHECKED == FIRST_CHECKED
+/// Whether point `number` is computed twice, by two of `parts`.
+pub(super) fn is_checked(number: u64, parts: u64) -> bool {
+    parts > 1 && number % CHECKED == FIRST_CHECKED
 }
 
 impl FromStr for Share {

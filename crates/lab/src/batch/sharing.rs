@@ -17,11 +17,11 @@ pub trait Shelf: Sync {
     /// When the system refuses.
     fn read(&self, point: &str) -> Result<Vec<Record>, FolderError>;
 
-    /// Keeps what this part found of `point` in `seconds`.
+    /// Keeps what this part found of `point`.
     ///
     /// # Errors
     /// When the system refuses.
-    fn keep(&self, point: &str, tried: &Tried, seconds: f64) -> Result<(), FolderError>;
+    fn keep(&self, point: &str, tried: &Tried) -> Result<(), FolderError>;
 }
 
 /// What is done about a point.
@@ -51,6 +51,8 @@ pub struct Disagreement {
 /// The points of a plan among parts: for one part, or for the merge, which computes nothing.
 pub struct Sharing<'a> {
     share: Option<Share>,
+    /// Parts of the plan.
+    parts: u64,
     /// Whether points follow from the results of others.
     in_rounds: bool,
     shelf: &'a dyn Shelf,
@@ -78,7 +80,8 @@ pub struct Checks {
 impl<'a> Sharing<'a> {
     /// For the part `share` of `plan`, or for the merge.
     pub fn new(plan: &Plan, share: Option<Share>, shelf: &'a dyn Shelf) -> Self {
-        Self { share, in_rounds: plan.work.is_in_rounds(), shelf, state: Mutex::default() }
+        let in_rounds = plan.work.is_in_rounds();
+        Self { share, parts: plan.parts, in_rounds, shelf, state: Mutex::default() }
     }
 
     /// Whether points are computed here.
@@ -111,7 +114,7 @@ impl<'a> Sharing<'a> {
         match known {
             _ if is_mine => Ok(Answer::Mine),
             Some(known) => {
-                state.checks.count(number, &records);
+                state.checks.count(is_checked(number, self.parts), &records);
                 Ok(Answer::Known(known.tried()))
             }
             None => {
@@ -122,8 +125,8 @@ impl<'a> Sharing<'a> {
     }
 
     /// Keeps what came of `point`.
-    pub(crate) fn keep(&self, point: &str, tried: &Tried, seconds: f64) -> Result<(), LabError> {
-        Ok(self.shelf.keep(point, tried, seconds)?)
+    pub(crate) fn keep(&self, point: &str, tried: &Tried) -> Result<(), LabError> {
+        Ok(self.shelf.keep(point, tried)?)
     }
 
     /// Points that were asked for.
@@ -154,8 +157,8 @@ impl<'a> Sharing<'a> {
 }
 
 impl Checks {
-    fn count(&mut self, number: u64, records: &[Record]) {
-        self.due += u64::from(is_checked(number));
+    fn count(&mut self, is_due: bool, records: &[Record]) {
+        self.due += u64::from(is_due);
         let nodes: BTreeSet<&str> = records.iter().map(|record| record.node.as_str()).collect();
         self.agreed += u64::from(records.len() > 1);
         self.on_two_nodes += u64::from(nodes.len() > 1);

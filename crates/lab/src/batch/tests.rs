@@ -48,7 +48,7 @@ impl Shelf for Desk<'_> {
         Ok(records.map(|bytes| Record::read(bytes, &self.plan, point).unwrap()).collect())
     }
 
-    fn keep(&self, point: &str, tried: &Tried, seconds: f64) -> Result<(), FolderError> {
+    fn keep(&self, point: &str, tried: &Tried) -> Result<(), FolderError> {
         let mut left = self.left.lock().unwrap();
         if *left == 0 {
             let source = std::io::ErrorKind::StorageFull.into();
@@ -57,7 +57,7 @@ impl Shelf for Desk<'_> {
         *left -= 1;
         let node = format!("node{}", self.part);
         let from = (self.attempt.as_str(), node.as_str());
-        let record = Record::new(self.plan, point, self.part, from, seconds, tried);
+        let record = Record::new(self.plan, point, self.part, from, tried);
         let mut records = self.room.records.lock().unwrap();
         records.entry(point.to_owned()).or_default().push(record.to_bytes());
         Ok(())
@@ -109,7 +109,7 @@ fn compute(
 
 /// Everything that is known of results, to the last bit.
 fn bits(all: &[Option<Tried>]) -> Vec<Option<Digest>> {
-    let digest = |tried: &Tried| Record::new([0; 32], "", 0, ("", ""), 0.0, tried).digest();
+    let digest = |tried: &Tried| Record::new([0; 32], "", 0, ("", ""), tried).digest();
     all.iter().map(|tried| tried.as_ref().map(digest)).collect()
 }
 
@@ -216,6 +216,13 @@ fn two_points_in_a_hundred_are_computed_by_two_parts() {
     let sharing = Sharing::new(&plan, None, &desk);
     compute(100, Some(&sharing), &came).unwrap();
     assert_eq!(sharing.checks(), Checks { due: 2, agreed: 2, on_two_nodes: 2 });
+    // A part that is alone has nobody to check it.
+    let (plan, room) = (sweep(1), Room::default());
+    let (desk, share) = (room.desk(&plan, 0, 1_000), Share::new(0, 1).unwrap());
+    compute(100, Some(&Sharing::new(&plan, Some(share), &desk)), &came).unwrap();
+    let sharing = Sharing::new(&plan, None, &desk);
+    compute(100, Some(&sharing), &came).unwrap();
+    assert_eq!((sharing.asked(), sharing.checks()), (100, Checks::default()));
 }
 
 #[test]
@@ -268,14 +275,14 @@ fn shares_and_lists_are_read_and_written() {
 fn a_record_keeps_every_bit_and_shows_every_damage() {
     for value in [f64::NAN, -0.0, f64::MIN_POSITIVE / 3.0, 0.1 + 0.2, f64::INFINITY] {
         let record =
-            Record::new([7; 32], "a=1", 3, ("job1-0", "n1"), 0.25, &judged(value, Verdict::Fail));
+            Record::new([7; 32], "a=1", 3, ("job1-0", "n1"), &judged(value, Verdict::Fail));
         let read = Record::read(&record.to_bytes(), &[7; 32], "a=1").unwrap();
         assert_eq!(read.digest(), record.digest());
         let tried = read.tried();
         assert_eq!(tried.judged().unwrap().headline.read_ms.to_bits(), value.to_bits());
     }
     let tried = came(3);
-    let bytes = Record::new([7; 32], "a=3", 0, ("job1-0", "n1"), 0.25, &tried).to_bytes();
+    let bytes = Record::new([7; 32], "a=3", 0, ("job1-0", "n1"), &tried).to_bytes();
     let refused = Record::read(&bytes, &[7; 32], "a=3").unwrap().tried();
     let Tried::Refused(refusal) = refused else { panic!("it was refused") };
     assert_eq!((refusal.what(), refusal.is_for_room()), ("does not fit", true));
