@@ -82,18 +82,17 @@ pub fn rehearse(
 ) -> Result<RunResult, RealDrillError> {
     let begun = (SystemTime::now(), ClockZero::now());
     let plan = plan_of(drill, begun.0);
-    let outline = {
-        let origin = origin(plan.seed, plan.run.to_string());
-        let backend = world(drill, begun.1)?.backend();
-        drill_outline(written(&plan, &places(&plan), &backend, origin))
-    };
+    let backend = world(drill, begun.1)?.backend();
+    let origin = origin(plan.seed, plan.run.to_string());
+    let outline = drill_outline(written(&plan, &places(&plan), &backend, origin.clone()));
     let (scenario, outline) = (drill.to_toml(), outline.to_json());
     let head = Head { scenario, outline, ..runs::head(&plan) };
     let began = Timestamp { unix_seconds: head.began_unix_s };
     let recorder = Recorder::of_work(folder, head, heard)?;
     let keeping = Rc::new(Keeping::new(recorder, began, listener));
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
-    let result = conducted(drill, options, origin, begun, &listener, stop);
+    let source = Source { plan, backend, origin };
+    let result = conducted(drill, options, source, begun, &listener, stop);
     match &result {
         _ if stop.is_asked() => keeping.ended(Verdict::Interrupted)?,
         Ok(result) => keeping.ended(result.verdict)?,
@@ -106,7 +105,7 @@ pub fn rehearse(
 fn conducted(
     drill: &RealDrill,
     options: &RealDrillOptions,
-    origin: impl Fn(u64, String) -> Origin,
+    source: Source,
     (begun, zero): (SystemTime, ClockZero),
     listener: &Rc<dyn Listener>,
     stop: &Stop,
@@ -116,8 +115,9 @@ fn conducted(
         _ => None,
     };
     let steps = external::Steps::new(drill, zero, listener);
-    let completed =
-        steps.prepare(stop).and_then(|()| run_drill(drill, options, (begun, zero), listener, stop));
+    let completed = steps
+        .prepare(stop)
+        .and_then(|()| run_drill(drill, options, &source.plan, (begun, zero), listener, stop));
     let (mut completed, failed) = match (completed, steps.clean_up()) {
         (Err(RealDrillError::Stopped), Err(clean_up)) => return Err(clean_up.into()),
         (Err(error), Err(clean_up)) => {
@@ -130,10 +130,10 @@ fn conducted(
         if stop.is_asked() {
             return Err(failed.into());
         }
-        completed.rehearsed.evidence.unfinished.get_or_insert(failed.to_string());
+        completed.0.evidence.unfinished.get_or_insert(failed.to_string());
     }
-    let Completed { rehearsed, plan, places, backend } = completed;
-    let origin = origin(plan.seed, plan.run.to_string());
+    let (rehearsed, places) = completed;
+    let Source { plan, backend, origin } = source;
     let mut result = written(&plan, &places, &backend, origin);
     let words = Words {
         by: match external::leaves_source_alive(drill) {
@@ -167,23 +167,23 @@ fn written(plan: &Plan, places: &[Used], backend: &Backend, origin: Origin) -> R
     result(plan, &TestRun::unfinished(plan, Time::ZERO), &around)
 }
 
-/// What came of a drill, and where it took place.
-struct Completed {
-    rehearsed: Rehearsed,
+/// The server at the source.
+struct Source {
     plan: Plan,
-    places: Vec<Used>,
     backend: Backend,
+    origin: Origin,
 }
 
 /// Takes the folders, and lets the drill and its controls take their course. The folders are empty
-/// afterwards.
+/// afterwards. Also where the databases of `plan` were.
 fn run_drill(
     drill: &RealDrill,
     options: &RealDrillOptions,
+    plan: &Plan,
     (begun, zero): (SystemTime, ClockZero),
     listener: &Rc<dyn Listener>,
     stop: &Stop,
-) -> Result<Completed, RealDrillError> {
+) -> Result<(Rehearsed, Vec<Used>), RealDrillError> {
     let program = options.program.clone().map_or_else(child::own_program, Ok);
     let program = program.map_err(RealDrillError::Process)?;
     let link = LinkKind::possible(drill, &program)?;
@@ -206,8 +206,7 @@ fn run_drill(
         run,
         arrived: RefCell::default(),
     });
-    let plan = plan_of(drill, begun);
-    let places = places(&plan);
+    let places = places(plan);
     let course_plan = CoursePlan {
         timeline: drill.timeline.clone(),
         warm_up: plan.warm_up_min,
@@ -216,14 +215,13 @@ fn run_drill(
         how: None,
     };
     let mut rehearsed = course(&setup, course_plan, listener, stop)?;
-    let backend = world(drill, zero)?.backend();
     if options.controls && drill.drill.controls && !stop.is_asked() {
         rehearsed.evidence.controls = match is_external {
             true => external::controls(&setup, listener, stop)?,
             false => controls::all(&setup, listener, stop)?,
         };
     }
-    Ok(Completed { rehearsed, plan, places, backend })
+    Ok((rehearsed, places))
 }
 
 /// The name of a run that began then: no other drill of this machine has it.
