@@ -1,7 +1,8 @@
-//! Shows on the screen what work tells that is no test of storage: drills, raw load, mail.
+//! Shows on the screen what work tells that is no test of storage: drills, raw load, mail, sweeps.
 
 use std::cell::RefCell;
 
+use brunt_report::points::{outcome, value_of};
 use brunt_report::{Event, grouped};
 use brunt_run::{Listener, News};
 use brunt_units::{Span, Time};
@@ -34,7 +35,7 @@ impl Teller {
     }
 
     /// A part of something larger.
-    pub(crate) fn of_part(output: &Output, what: String) -> Self {
+    pub(crate) fn of_part(output: &Output, what: impl Into<String>) -> Self {
         Self { is_part: true, ..Self::new(output, what) }
     }
 
@@ -51,8 +52,8 @@ impl Teller {
     }
 
     fn line(&self, text: &str) {
-        self.clear();
         if !self.is_part {
+            self.clear();
             self.output.talk(text);
         }
     }
@@ -83,7 +84,18 @@ impl Listener for Teller {
             News::Simulating { at_s, end_s } => {
                 self.show(at_s / end_s, || format!("{at_s:.0} s"));
             }
-            News::Sending { share, accepted } => {
+            News::Computed { done, all, point } => {
+                if let Some(point) = point {
+                    self.line(&format!("{:14}{}", value_of(point), outcome(point)));
+                }
+                match all {
+                    Some(all) => {
+                        self.show(*done as f64 / *all as f64, || format!("{done} of {all} done"));
+                    }
+                    None => self.show(0.0, || format!("{done} done")),
+                }
+            }
+            News::Sending { share, accepted, .. } => {
                 self.show(*share, || format!("{} deliveries accepted", grouped(*accepted)));
             }
             _ => {}

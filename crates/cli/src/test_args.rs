@@ -12,8 +12,6 @@ use brunt_scenario::{Checked, DEMO, Document, Override, Place, Refusal, Scenario
 
 use crate::commands::report::{ReportError, write};
 use crate::mistakes::Mistakes;
-use crate::output::Output;
-use crate::records::Lines;
 use crate::set::SetKeys;
 use crate::source::Source;
 
@@ -51,6 +49,17 @@ pub struct OutputArgs {
     #[arg(long, conflicts_with = "json")]
     pub check: bool,
 
+    #[command(flatten)]
+    pub printed: Printed,
+
+    /// Print only the result and errors
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// What goes to stdout.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Printed {
     /// Print the result as JSON on stdout; =records: every record while it works, the result last
     #[arg(
         long,
@@ -62,27 +71,6 @@ pub struct OutputArgs {
         hide_possible_values = true
     )]
     pub json: Option<Json>,
-
-    /// Print only the result and errors
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-impl OutputArgs {
-    /// Prints the result: the JSON `text`, alone or as the end of `lines`, or what `show` shows.
-    pub(crate) fn tell(
-        &self,
-        lines: Lines,
-        (verdict, text): (&str, &str),
-        output: &Output,
-        show: impl FnOnce(),
-    ) {
-        match self.json {
-            None => show(),
-            Some(Json::Result) => output.data(text.trim_end()),
-            Some(Json::Records) => lines.end(verdict, text),
-        }
-    }
 }
 
 /// What is printed as JSON.

@@ -28,9 +28,9 @@ pub struct Keeping<S> {
 
 impl<S: Listener> Keeping<S> {
     /// Work that began at `began`; `shown` hears the same.
-    pub fn new(recorder: Recorder, began: Timestamp, shown: S) -> Self {
+    pub fn new(recorder: impl Into<Option<Recorder>>, began: Timestamp, shown: S) -> Self {
         Self {
-            recorder: Some(recorder).into(),
+            recorder: RefCell::new(recorder.into()),
             began,
             thinned: Thinned::to(PROGRESS).into(),
             now: Cell::default(),
@@ -48,8 +48,16 @@ impl<S: Listener> Keeping<S> {
     /// # Errors
     /// [`FolderError`] for what could not be written.
     pub fn ended(&self, verdict: Verdict) -> Result<(), FolderError> {
+        self.ended_at(self.now.get(), verdict)
+    }
+
+    /// The same, at a time after that of the newest news.
+    ///
+    /// # Errors
+    /// [`FolderError`] for what could not be written.
+    pub fn ended_at(&self, at: Time, verdict: Verdict) -> Result<(), FolderError> {
         if let Some(recorder) = &*self.recorder.borrow() {
-            recorder.work_ended(self.now.get(), verdict);
+            recorder.work_ended(at, verdict);
         }
         self.end()
     }

@@ -19,7 +19,8 @@
 //! * [`shards`]: the threads of a test that is shared among several.
 //! * [`recorder`]: the journal and the tables of the run folder, written by a thread of its own;
 //!   `machine` is what it sees of the machine, and `yardstick` how fast its processor is.
-//! * [`keeping`]: the journal of work that is no test of storage.
+//! * [`keeping`]: the journal of work that is no test of storage; [`computing`]: of sweeps and
+//!   searches.
 //! * [`runs`]: runs read back from their folders, whatever became of them.
 //! * [`test_log`]: the words of the test log.
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
@@ -33,6 +34,7 @@
 //! It prints nothing: the program hands in a listener, and an agent would, too.
 
 pub mod advice;
+pub mod computing;
 pub mod configuration;
 pub mod consent;
 pub mod distance;

@@ -35,9 +35,10 @@ use crate::interrupted::Interrupted;
 use crate::machine::MachineWatch;
 use files::{Files, Tables};
 
-/// Appends to the tables of one run.
+/// Appends to the tables of one run. One that is dropped waits as [`Recorder::finish`] does.
 pub struct Recorder {
-    pieces: Sender<Piece>,
+    /// `None` once nothing more comes.
+    pieces: Option<Sender<Piece>>,
     outcome: Receiver<Result<(), FolderError>>,
 }
 
@@ -145,6 +146,15 @@ impl Recorder {
         Self::start(files.of(head)?, None)
     }
 
+    /// The records of work that has no folder: `heard` hears them, and nothing is written.
+    ///
+    /// # Errors
+    /// [`FolderError`] when there is no thread for it.
+    pub fn of_stream(head: Head, heard: Heard) -> Result<Self, FolderError> {
+        let files = Files::none(Tables::nowhere(), &head.run_id, Some(heard))?;
+        Self::start(files.of(head)?, None)
+    }
+
     fn start(files: Files, devices: Option<Vec<String>>) -> Result<Self, FolderError> {
         let journal = files.tables.journal.path.clone();
         let (pieces, received) = mpsc::channel();
@@ -158,7 +168,7 @@ impl Recorder {
             let _ = ended.send(keeper.outcome);
         });
         match started {
-            Ok(_) => Ok(Self { pieces, outcome }),
+            Ok(_) => Ok(Self { pieces: Some(pieces), outcome }),
             Err(source) => Err(FolderError { path: journal, source }),
         }
     }
@@ -206,22 +216,37 @@ impl Recorder {
     }
 
     fn send(&self, piece: Piece) {
-        // A thread that is gone is missed in `finish`.
-        let _ = self.pieces.send(piece);
+        if let Some(pieces) = &self.pieces {
+            // A thread that is gone is missed in `finish`.
+            let _ = pieces.send(piece);
+        }
     }
 
     /// Waits until everything is on storage.
     ///
     /// # Errors
     /// [`FolderError`] for what could not be written.
-    pub fn finish(self) -> Result<(), FolderError> {
-        drop(self.pieces);
+    pub fn finish(mut self) -> Result<(), FolderError> {
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Result<(), FolderError> {
+        self.pieces = None;
         match self.outcome.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(FolderError {
                 path: PathBuf::from(JOURNAL),
                 source: io::ErrorKind::TimedOut.into(),
             }),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.pieces.is_some() {
+            // The work fails for another reason, which is said.
+            let _ = self.wait();
         }
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
 use brunt_report::result::{Fleet, ResultError, World};
+use brunt_report::points::Points;
 use brunt_report::{
     Event, JOURNAL, ReadError, Run, RunFolder, RunResult, Timestamp, TogetherError, are_one_test,
     journal_in, of_fleet, result_in, sum_in, together,
@@ -79,6 +80,20 @@ pub fn of_hosts(folder: &Path, names: &[&str], fleet: Option<Fleet>) -> Result<R
     of_fleet(runs, sum.as_ref(), fleet).map_err(|_| HostsError::None)
 }
 
+/// What the sweep, search or turns in `folder` had computed; `None` of those that ended, and of a
+/// run.
+///
+/// # Errors
+/// [`ReadError`] when the journal cannot be read.
+pub fn points(folder: &Path) -> Result<Option<Points>, ReadError> {
+    match result_in(folder) {
+        Err(ReadError::NotBegun(_) | ReadError::NoRun(_)) => {
+            Ok(folded(folder)?.and_then(|folded| Points::of(&folded)))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// What `result.json` in `folder` says, or the journal if it is lost.
 pub(crate) fn outline(folder: &Path) -> Result<RunResult, ReadError> {
     let lost = match result_in(folder) {
@@ -112,8 +127,9 @@ pub fn head(plan: &Plan) -> Head {
     }
 }
 
-/// The plan of the run with this head; `None` when it is not of real storage.
+/// The plan of the run with this head; `None` when it is no test of storage, or several.
 pub fn plan(head: &Head) -> Option<Plan> {
+    RunResult::from_json(&head.outline).ok()?;
     let scenario = Document::new("scenario.toml", &head.scenario, Path::new("/"));
     let scenario = scenario.and_then(|document| document.server()).ok()?;
     Some(Plan { epoch_ms: head.began_unix_s * 1_000, ..scenario.plan() })

@@ -54,23 +54,20 @@ fn fill_drill(drill: &mut Drill, folded: &Folded) {
     drill.samples = samples.collect::<Vec<DrillSample>>();
 }
 
+/// Rates are those of the samples: they begin with sending, after mailboxes were filled.
 fn fill_mail(mail: &mut Mail, folded: &Folded) {
-    let count = |stream| folded.streams.get(stream).map_or(0, |stream| stream.count);
-    let sending = folded.news.iter().filter_map(|line| {
-        let line = NewsLine::from_json(line)?;
-        match line.news {
-            News::Sending { accepted, .. } => Some((line.at.unix_seconds, accepted)),
-            _ => None,
+    let sent = folded.streams.get(ACCEPTED).map_or(0, |stream| stream.count);
+    let (mut filled, mut newest) = (0, 0);
+    for news in news(folded) {
+        if let News::Sending { accepted, filling, .. } = news {
+            newest = accepted;
+            filled = if filling { accepted } else { filled };
         }
-    });
-    let sending: Vec<(u64, u64)> = sending.collect();
-    let (Some((from, _)), Some((until, accepted))) = (sending.first(), sending.last()) else {
-        return;
-    };
-    mail.ledger.accepted = count(ACCEPTED).max(*accepted);
-    mail.sending_s = until.saturating_sub(*from) as f64;
-    mail.accepted_per_min =
-        (mail.sending_s > 0.0).then(|| 60.0 * mail.ledger.accepted as f64 / mail.sending_s);
+    }
+    // Both may be the newer one.
+    mail.ledger.accepted = newest.max(filled.saturating_add(sent));
+    mail.sending_s = folded.length.as_seconds();
+    mail.accepted_per_min = (mail.sending_s > 0.0).then(|| 60.0 * sent as f64 / mail.sending_s);
 }
 
 fn news(folded: &Folded) -> impl Iterator<Item = News> {
@@ -144,7 +141,9 @@ mod tests {
 
     #[test]
     fn mail_that_is_cut_anywhere_is_interrupted_and_has_what_was_accepted() {
-        let sending = |second, accepted| news(second, News::Sending { share: 0.5, accepted });
+        let told = |second, accepted, filling| {
+            news(second, News::Sending { share: 0.5, accepted, filling })
+        };
         let row = |stream, count| Row::new(stream, Value::Count(count));
         let sample = Sample {
             length: Span::seconds(5),
@@ -156,9 +155,10 @@ mod tests {
         let records = journal(
             &RunResult { mail, ..passed() },
             vec![
-                sending(100, 1),
+                told(10, 400, true),
+                told(100, 401, false),
                 Record::Sample(sample),
-                sending(106, 90),
+                told(106, 490, false),
                 Record::Ended(Ended { verdict: "pass".to_owned() }),
             ],
         );
@@ -167,9 +167,11 @@ mod tests {
             is_interrupted(&result);
             result.mail.unwrap().ledger.accepted
         });
-        assert_eq!(accepted.collect::<Vec<_>>(), [0, 1, 70, 90, 90]);
+        assert_eq!(accepted.collect::<Vec<_>>(), [0, 400, 401, 470, 490, 490]);
         let mail = cut(&records, records.len()).mail.unwrap();
-        assert_eq!((mail.users, mail.sending_s), (50, 6.0));
-        assert_eq!(mail.accepted_per_min, Some(900.0));
+        // Filling took a minute and a half, and is no sending.
+        assert_eq!((mail.users, mail.sending_s), (50, 5.0));
+        assert_eq!(mail.accepted_per_min, Some(840.0));
+        assert_eq!(cut(&records, 3).mail.unwrap().accepted_per_min, None);
     }
 }

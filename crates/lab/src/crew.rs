@@ -25,7 +25,7 @@ impl Crew<'_> {
     }
 
     /// What comes of `points`, each on `threads` threads; `None` for a point that a stop interrupts
-    /// or that another part computes. `told` receives the number of finished points.
+    /// or that another part computes. `told` receives each point that was computed here.
     ///
     /// # Errors
     /// [`LabError`] of a point that cannot be computed, asked for or kept.
@@ -35,7 +35,7 @@ impl Crew<'_> {
         threads: usize,
         one: &(dyn Fn(usize) -> Result<Tried, LabError> + Sync),
         stop: &Stop,
-        told: &(dyn Fn(usize) + Sync),
+        told: &(dyn Fn(usize, &Tried) + Sync),
     ) -> Result<Vec<Option<Tried>>, LabError> {
         let mut known = vec![None; points.len()];
         let mut mine = Vec::new();
@@ -47,7 +47,7 @@ impl Crew<'_> {
             }
         }
         let workers = self.cores.div_ceil(threads).min(mine.len());
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let next = AtomicUsize::new(0);
         let has_failed = AtomicBool::new(false);
         let (results, failure) = (Mutex::new(known), Mutex::new(None));
         let compute = |at: usize| -> Result<(), LabError> {
@@ -57,9 +57,9 @@ impl Crew<'_> {
                 if let Some(sharing) = self.sharing {
                     sharing.keep(&points[at], &tried)?;
                 }
+                told(at, &tried);
                 lock(&results)[at] = Some(tried);
             }
-            told(done.fetch_add(1, Ordering::Relaxed) + 1);
             Ok(())
         };
         let take = || {

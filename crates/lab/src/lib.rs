@@ -77,7 +77,7 @@ pub use drill::{
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};
-pub use points::{Judged, Points, Tried, predict_to_an_answer};
+pub use points::{Judged, Points, Told, Tried, predict_to_an_answer};
 pub use server::unfinished_result;
 
 use batch::Disagreement;

@@ -64,6 +64,9 @@ impl Tried {
     }
 }
 
+/// Receives a value and what came of it, in the order in which points end.
+pub type Told<'a> = dyn Fn(&Override, &Tried) + Sync + 'a;
+
 /// A scenario to simulate with different values.
 #[derive(Clone, Copy)]
 pub struct Points<'a> {
@@ -81,7 +84,7 @@ pub struct Points<'a> {
 
 impl Points<'_> {
     /// Simulates a point for each of `values`; points that a stop interrupts, or that another part
-    /// computes, yield `None`. `told` receives the number of finished points.
+    /// computes, yield `None`. `told` receives each point that was computed.
     ///
     /// # Errors
     /// [`LabError`] of a point that failed for another reason than its value.
@@ -89,11 +92,12 @@ impl Points<'_> {
         &self,
         values: &[Override],
         stop: &Stop,
-        told: &(dyn Fn(usize) + Sync),
+        told: &Told<'_>,
     ) -> Result<Vec<Option<Tried>>, LabError> {
         let points: Vec<String> = values.iter().map(|value| self.name(value)).collect();
         let one = |at: usize| self.one(&values[at], stop);
-        self.crew.compute(&points, self.threads(values), &one, stop, told)
+        let told = |at: usize, tried: &Tried| told(&values[at], tried);
+        self.crew.compute(&points, self.threads(values), &one, stop, &told)
     }
 
     /// What a point is called in records.

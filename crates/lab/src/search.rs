@@ -15,6 +15,7 @@ use brunt_report::result::Verdict;
 use brunt_run::Stop;
 use brunt_scenario::Override;
 
+use crate::points::Told;
 use crate::{LabError, Points, Tried};
 
 /// The key that varies.
@@ -67,7 +68,7 @@ pub fn search(
     points: &Points<'_>,
     first: u64,
     stop: &Stop,
-    told: &(dyn Fn(usize) + Sync),
+    told: &Told<'_>,
 ) -> Result<Found, LabError> {
     let all = |counts: &[u64]| {
         let values = counts.iter().map(|count| {

@@ -52,7 +52,7 @@ fn a_test_that_breaks_does_not_pass() {
     };
     let values = ["limits.reserve_percent=0", "limits.reserve_percent=100"];
     let values = values.map(|set| Override::of_set(set).unwrap());
-    let tried = points.simulate(&values, &Stop::default(), &|_| {}).unwrap();
+    let tried = points.simulate(&values, &Stop::default(), &|_, _| {}).unwrap();
     let [broken, whole] = [0, 1].map(|at| tried[at].as_ref().and_then(Tried::judged).unwrap());
     assert_eq!(broken.verdict, Verdict::Error, "{}", broken.sentence);
     assert!(broken.sentence.contains("past its reserve of 0 %"), "{}", broken.sentence);

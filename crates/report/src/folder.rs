@@ -27,7 +27,7 @@ pub struct FolderError {
 }
 
 /// The files of a run (see the top of the crate) or of a sweep.
-const FILES: [&str; 13] = [
+const FILES: [&str; 15] = [
     "scenario.toml",
     "result.json",
     "journal",
@@ -38,6 +38,8 @@ const FILES: [&str; 13] = [
     "report.html",
     "points.json",
     "fleet.json",
+    "points.csv",
+    "comparison.json",
     "load.json",
     "ledger.bin",
     "conversations.log",

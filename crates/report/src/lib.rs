@@ -29,6 +29,7 @@ mod measured;
 mod news;
 mod pictures;
 pub mod plot;
+pub mod points;
 pub mod recorded;
 mod records;
 pub mod result;

@@ -36,11 +36,11 @@ mod tests {
     #[test]
     fn a_line_is_its_time_and_its_news() {
         let at = Timestamp { unix_seconds: 1_795_406_709 };
-        let line = NewsLine { at, news: News::Sending { share: 0.5, accepted: 7 } };
+        let line = NewsLine { at, news: News::Sending { share: 0.5, accepted: 7, filling: true } };
         let text = line.to_json();
         assert_eq!(
             text,
-            r#"{"at":"2026-11-23T04:05:09Z","news":"sending","share":0.5,"accepted":7}"#
+            r#"{"at":"2026-11-23T04:05:09Z","news":"sending","share":0.5,"accepted":7,"filling":true}"#
         );
         assert_eq!(NewsLine::from_json(&text), Some(line));
         assert_eq!(NewsLine::from_json(&text.replace("sending", "singing")), None);

@@ -1,6 +1,6 @@
 //! News of a run while it goes on.
 //!
-//! One stream for every kind of work: tests of storage, raw load, drills, mail.
+//! One stream for every kind of work: tests of storage, raw load, drills, mail, sweeps, searches.
 //! A [`Listener`](crate::Listener) hears it, and the journal keeps it.
 //!
 //! A run folder has the news in `news.jsonl` as well: a head that names [`NEWS_SCHEMA`], then a line
@@ -15,6 +15,7 @@ use std::mem::{self, Discriminant};
 
 use brunt_units::{ByteSize, Span, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::tuning::{Target, Trial, Tuning};
 
@@ -236,12 +237,23 @@ pub enum News {
         /// When it ends.
         end_s: f64,
     },
+    /// Of several simulations, runs or steps of a search, so many are done.
+    Computed {
+        done: u64,
+        /// Of how many; `None` where the next follows from what was found.
+        all: Option<u64>,
+        /// The newest of them, as an object of `points.json`; `None` where one says nothing.
+        point: Option<Value>,
+    },
     /// Mail is being sent.
     Sending {
         /// Progress, 0 to 1.
         share: f64,
         /// Deliveries that servers have accepted.
         accepted: u64,
+        /// Whether mailboxes are only filled, before users work.
+        #[serde(default)]
+        filling: bool,
     },
 }
 
@@ -265,6 +277,7 @@ impl News {
             | Self::VerifyingRecords { .. }
             | Self::Rehearsing { .. }
             | Self::Simulating { .. }
+            | Self::Computed { point: None, .. }
             | Self::Sending { .. } => true,
             Self::Note { .. }
             | Self::Databases { .. }
@@ -279,7 +292,8 @@ impl News {
             | Self::Verified { .. }
             | Self::Happened { .. }
             | Self::Control { .. }
-            | Self::Step { .. } => false,
+            | Self::Step { .. }
+            | Self::Computed { point: Some(_), .. } => false,
         }
     }
 }
@@ -314,6 +328,8 @@ impl Thinned {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use serde_json::json;
 
     use super::*;
 
@@ -375,7 +391,12 @@ mod tests {
             News::Control { name: "swap two writes".to_owned() },
             News::Step { when: "prepare".to_owned(), name: "snapshot".to_owned() },
             News::Simulating { at_s: 1.0, end_s: 60.0 },
-            News::Sending { share: 0.25, accepted: 1_200 },
+            News::Computed {
+                done: 3,
+                all: None,
+                point: Some(json!({ "value": "4", "io_per_s": 0.1 })),
+            },
+            News::Sending { share: 0.25, accepted: 1_200, filling: false },
         ]
     }
 

@@ -136,7 +136,7 @@ impl PartialEq for Histogram {
 impl Sample {
     /// Whether it is of the load: samples without load have only the machine's streams.
     pub fn has_load(&self) -> bool {
-        self.rows.iter().any(|row| matches!(row.value, Value::Io(_)))
+        self.rows.iter().any(|row| matches!(row.value, Value::Io(_) | Value::Count(_)))
     }
 
     /// The same sample, of a collection that had begun before: it begins at `begin`.

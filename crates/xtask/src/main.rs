@@ -6,6 +6,7 @@
 //! * [`papers`]: `docs/papers.md`, every published figure beside its prediction.
 //! * [`calibrate`]: fits the few parameters that no paper prints, and reports how reliable the
 //!   result is.
+//! * [`told`]: predictions as lines of JSON, while they are made.
 //! * [`mail_results`]: `docs/mail-results.md`, mail servers under faults.
 //! * [`tidy`]: what bends in the house.
 //! * [`history`]: how `./test` went over time.
@@ -25,6 +26,7 @@ mod prediction;
 mod predictions;
 mod published;
 mod tidy;
+mod told;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! panics costs only itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZero;
 use std::panic;
 use std::sync::Mutex;
@@ -10,6 +11,7 @@ use std::thread;
 use crate::TaskError;
 use crate::kept::{Kept, Place};
 use crate::prediction::{Prediction, simulate};
+use crate::told::Told;
 
 /// A prediction to run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,15 +30,23 @@ pub(crate) struct Request {
 pub(crate) struct Predictions {
     completed: BTreeMap<Request, Result<Prediction, TaskError>>,
     kept: Option<Kept>,
+    pub(crate) told: Told,
 }
 
-impl Default for Predictions {
-    fn default() -> Self {
-        Self { completed: BTreeMap::new(), kept: Kept::here() }
+impl fmt::Display for Request {
+    /// `mail test.duration=30min`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.scenario)?;
+        self.set.iter().try_for_each(|set| write!(f, " {set}"))
     }
 }
 
 impl Predictions {
+    /// None so far; `told` tells each.
+    pub(crate) fn new(told: Told) -> Self {
+        Self { completed: BTreeMap::new(), kept: Kept::here(), told }
+    }
+
     /// Runs those of `requests` that have not run yet, in order.
     pub(crate) fn make(&mut self, requests: &[Request]) {
         let mut wanted: Vec<&Request> = Vec::new();
@@ -46,6 +56,8 @@ impl Predictions {
             }
         }
         wanted.reverse();
+        let all = self.completed.len() + wanted.len();
+        let told = &self.told;
         let left = Mutex::new(wanted);
         let made = Mutex::new(Vec::new());
         let kept = self.kept.as_ref();
@@ -55,6 +67,7 @@ impl Predictions {
                 scope.spawn(|| {
                     while let Some(request) = pop(&left) {
                         let prediction = made_or_kept(request, kept);
+                        told.made(request, all, &prediction);
                         made.lock().expect("nobody panicked").push((request.clone(), prediction));
                     }
                 });

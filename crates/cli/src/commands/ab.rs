@@ -11,9 +11,10 @@
 //! and `--new` replaces them before every run.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use brunt_host::computing::{Computing, head, no_points};
 use brunt_host::{handles, plan};
 use brunt_qualify::result::{Surroundings, unfinished};
 use brunt_report::compare::{CompareError, Options, compare, work_differs};
@@ -21,10 +22,11 @@ use brunt_report::result::Verdict;
 use brunt_report::{
     FolderError, ReadError, Run, RunFolder, RunResult, comparison_html, decimals, one_line,
 };
+use brunt_run::Silence;
 use brunt_scenario::Scenario;
 use brunt_units::{Span, Time};
-
 use clap::Args;
+use serde_json::{Value, json};
 
 use crate::clock::now;
 use crate::commands::compare::{gate, words};
@@ -139,27 +141,39 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
     let interrupt = Interrupt::listen()?;
     output.talk(&format!("{:14}{}", "time", in_all(takes(args, &outlooks))));
     let begun = now();
-    let lines = Lines::of(shared.output.json, output);
-    let stopped = take_turns(args, [&mut a, &mut b], &interrupt, &lines, output)?;
+    let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
+    let folder = RunFolder::create(&shared.output.out, begun, &name)?;
+    let lines = Lines::of(&shared.output.printed, output);
+    let head = head(Some(&folder), begun, &name, String::new(), &no_points(&name, "run"));
+    let computing = Computing::begin(head, Some(&folder), lines.heard(), Silence)?;
+    let watched = (&interrupt, &lines, &computing);
+    let stopped = take_turns(args, [&mut a, &mut b], watched, output);
+    let stopped = stopped.inspect_err(|_| folder.clone().discard())?;
     let pairs = a.runs.len().min(b.runs.len());
     a.runs.truncate(pairs);
     b.runs.truncate(pairs);
     if pairs == 0 {
+        computing.ended(Verdict::Interrupted)?;
+        folder.discard();
         output.talk("stopped before there was a pair of runs to compare");
         return Ok(stopped.unwrap_or(Exit::NoAnswer));
     }
     // Databases may have grown since. Nothing is refused for what was only found out by testing; it
     // is named.
     let options = Options { allow_differences: true, ..options };
-    let comparison = compare(&a.runs, &b.runs, &options)?;
-    let name = format!("{}-vs-{}", a.scenario.name, b.scenario.name);
-    let folder = RunFolder::create(&shared.output.out, begun, &name)?;
+    let comparison = compare(&a.runs, &b.runs, &options);
+    let comparison = comparison.inspect_err(|_| folder.clone().discard())?;
+    computing.ended(match stopped {
+        Some(Exit::Interrupted) => Verdict::Interrupted,
+        Some(_) => Verdict::Inconclusive,
+        None => Verdict::Pass,
+    })?;
     folder.write("comparison.json", comparison.to_json().as_bytes())?;
     let page = comparison_html(&comparison, &a.runs, &b.runs);
     folder.write("report.html", page.as_bytes())?;
     args.difference.export(|| comparison.to_markdown(), || comparison.to_junit())?;
     let text = comparison.to_json();
-    shared.output.tell(lines, ("compared", &text), output, || {
+    lines.tell(("compared", &text), output, || {
         output.talk("");
         output.show(&words(&comparison, Some(&folder.file("report.html")), output));
     });
@@ -174,8 +188,7 @@ pub fn run(args: &AbArgs, output: &Output) -> Result<Exit, AbError> {
 fn take_turns(
     args: &AbArgs,
     [a, b]: [&mut Tested; 2],
-    interrupt: &Interrupt,
-    lines: &Lines,
+    (interrupt, lines, computing): (&Interrupt, &Lines, &Computing<Silence>),
     output: &Output,
 ) -> Result<Option<Exit>, AbError> {
     let all = ROUND.len() * args.rounds as usize;
@@ -195,6 +208,8 @@ fn take_turns(
         };
         let (result, folder) = (outcome.result, outcome.folder);
         output.talk(&line(&result, &folder));
+        let name = format!("{side:?}{}", tested.runs.len() + 1);
+        computing.done(Some(all as u64), point(&name, &result, &folder));
         match result.verdict {
             Verdict::Interrupted => return Ok(Some(Exit::Interrupted)),
             verdict if !verdict.is_answer() => return Ok(Some(Exit::NoAnswer)),
@@ -207,7 +222,19 @@ fn take_turns(
     Ok(None)
 }
 
-fn line(result: &RunResult, folder: &std::path::Path) -> String {
+/// A run as an object of `points.json`.
+fn point(name: &str, result: &RunResult, folder: &Path) -> Value {
+    json!({
+        "value": name,
+        "passed": result.verdict == Verdict::Pass,
+        "verdict": result.verdict,
+        "sentence": result.storage.details.sentence,
+        "io_per_s": result.storage.achieved_iops,
+        "folder": folder.display().to_string(),
+    })
+}
+
+fn line(result: &RunResult, folder: &Path) -> String {
     let rate = result
         .storage
         .achieved_iops

@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_host::runs;
+use brunt_report::points::Points;
 use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
     Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, missing,
@@ -24,7 +25,8 @@ use serde_json::json;
 use crate::closing::{resume, summary, verdict_again};
 use crate::commands::{drill, load};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, Tone};
+use crate::version;
 
 /// Arguments of `report`.
 #[derive(Args, Clone, Debug)]
@@ -136,6 +138,11 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         };
         return watch(args, folder, output);
     }
+    if let [folder] = named.as_slice()
+        && let Some(points) = runs::points(folder)?
+    {
+        return unfinished(args, folder, &points, output);
+    }
     for folder in &named {
         match read(folder) {
             // `runs/*` has folders of sweeps and of raw load, too.
@@ -187,6 +194,31 @@ pub fn run(args: &ReportArgs, output: &Output) -> Result<Exit, ReportError> {
         };
         let again = verdict_again(&run.result, output);
         output.show(&format!("{text}{resume}{again}"));
+    }
+    Ok(Exit::Passed)
+}
+
+/// What a sweep, a search or runs in turns had computed until they were killed.
+fn unfinished(
+    args: &ReportArgs,
+    folder: &Path,
+    points: &Points,
+    output: &Output,
+) -> Result<Exit, ReportError> {
+    let path = args.out.clone().unwrap_or_else(|| folder.join("report.html"));
+    write(&path, &points.page(version::command()), "--out")?;
+    match args.json {
+        true => output.data(&points.to_json()),
+        false => {
+            let word = output.paint(Tone::Doubt, "INTERRUPTED");
+            let (sentence, table) = (points.sentence(), points.table());
+            let table = match table.is_empty() {
+                true => String::new(),
+                false => format!("{}\n\n", table.to_text().trim_end()),
+            };
+            let report = path.display();
+            output.show(&format!("{word}   {sentence}\n\n{table}{:14}{report}", "report"));
+        }
     }
     Ok(Exit::Passed)
 }

@@ -66,6 +66,7 @@ pub(super) fn run(
     };
     listener.step("the control: the same cut with mail_fsync = never has to lose mail");
     let demand = Demand {
+        run: Demand::number(),
         deliveries: match options.demand.work {
             Some(_) => DELIVERIES,
             None => options.demand.deliveries.clamp(1, DELIVERIES),

@@ -140,7 +140,7 @@ impl Hands {
         let began = self.world.clock.now();
         while !progress.has_begun() && !progress.is_over() {
             let share = f64::from(progress.finished()) / self.fill as f64;
-            self.listener.progress(share, progress.accepted());
+            self.listener.progress(share, progress.accepted(), true);
             self.world.sleep(LOOK).await;
         }
         let took = self.world.clock.now().since(began);
@@ -188,8 +188,12 @@ pub(super) async fn tell(
     lasts: Option<Span>,
     (progress, each): (&Progress, &dyn Fn(u64)),
 ) {
-    let began = world.clock.now();
+    let mut began = world.clock.now();
     while !progress.is_over() {
+        let is_filling = !progress.has_begun();
+        if is_filling {
+            began = world.clock.now();
+        }
         let passed = world.clock.now().since(began);
         let share = match (lasts, progress.goal()) {
             (Some(lasts), _) => passed.as_seconds() / lasts.as_seconds().max(1.0),
@@ -198,7 +202,7 @@ pub(super) async fn tell(
                 f64::from(progress.finished()) / f64::from(goal)
             }
         };
-        listener.progress(share, progress.accepted());
+        listener.progress(share, progress.accepted(), is_filling);
         each(progress.accepted());
         world.sleep(LOOK).await;
     }

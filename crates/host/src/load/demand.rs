@@ -34,6 +34,9 @@ const LOOK: Span = Span::millis(50);
 /// What is asked of servers.
 #[derive(Clone, Debug)]
 pub struct Demand {
+    /// The number of the run, which no other of this machine has: its messages bear it, and its
+    /// journal and its result are called by it.
+    pub run: u64,
     /// Deliveries, at least: the last message may have more recipients. Users at work send what
     /// their profile says instead.
     pub deliveries: u64,
@@ -62,7 +65,6 @@ pub struct Work {
 
 /// A test that is about to send.
 pub(super) struct Begun {
-    id: u64,
     /// In Unix seconds.
     began: u64,
     pub(super) subject: Subject,
@@ -99,6 +101,17 @@ pub(super) fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, LoadError> 
 }
 
 impl Demand {
+    /// A number for a run that begins now.
+    pub fn number() -> u64 {
+        let mixed = unix_now().as_nanos() ^ (u128::from(std::process::id()) << 40);
+        u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
+    }
+
+    /// What the run is called.
+    pub fn run_id(&self) -> String {
+        run_id(self.run)
+    }
+
     pub(super) fn most_recipients(&self, users: u32) -> u32 {
         most_recipients(users, self.work.as_ref())
     }
@@ -142,13 +155,12 @@ impl Begun {
         subject: Subject,
         (began, zero): (Duration, ClockZero),
     ) -> Result<Self, LoadError> {
-        let id = run_id(began.as_nanos());
         let began = began.as_secs();
         let accounts = subject.accounts.addresses();
-        let mailing = MailingOptions::new(id, demand.seed, began, accounts);
+        let mailing = MailingOptions::new(demand.run, demand.seed, began, accounts);
         let (mailing, messages) = demand.messages(mailing)?;
         let real = world(demand.seed, zero)?;
-        Ok(Self { id, began, subject, mailing, messages, real })
+        Ok(Self { began, subject, mailing, messages, real })
     }
 
     /// Runs the course to its end, or until a stop is asked for.
@@ -223,7 +235,7 @@ impl Ran {
         stop: &Stop,
     ) -> Result<RunResult, LoadError> {
         let Self { begun, finished, deeds, usage } = self;
-        let Begun { id, began, subject, mailing, real, .. } = begun;
+        let Begun { began, subject, mailing, real, .. } = begun;
         let judged =
             Judged { mailing: &mailing, audited: &finished.audited, errors: &finished.errors };
         let mut mail = outcome::mail(&subject, &judged, Some((&finished, &deeds)));
@@ -232,7 +244,7 @@ impl Ran {
         let verdict = outcome::verdict(&finished, stop);
         let reasons = reasons(&judged, &deeds);
         let times = outcome::times(began, finished.sent.from, finished.sent.until);
-        let origin = origin(demand.seed, format!("{id:016x}"));
+        let origin = origin(demand.seed, demand.run_id());
         let result = outcome::result(&judged, mail, verdict, reasons, times, origin, &real);
         Ok(match demand.work.as_ref().zip(finished.tally.as_ref()) {
             Some((work, tally)) => {
@@ -270,7 +282,7 @@ pub(super) fn look_again<H: Future<Output = Queue> + 'static>(
     let mut reasons = reasons(&judged);
     reasons.extend(remark);
     let times = outcome::times(now.as_secs(), Time::ZERO, Time::ZERO);
-    let origin = origin(mailing.options().seed, format!("{:016x}", mailing.options().run));
+    let origin = origin(mailing.options().seed, run_id(mailing.options().run));
     let verdict = judge::verdict(&audited);
     Ok(outcome::result(&judged, mail, verdict, reasons, times, origin, &real))
 }
@@ -292,10 +304,8 @@ fn most_recipients(users: u32, work: Option<&Work>) -> u32 {
     users.min(work.map_or(5, |work| work::most_recipients(&work.profile)))
 }
 
-/// A number that no other run of this machine has.
-fn run_id(nanos: u128) -> u64 {
-    let mixed = nanos ^ (u128::from(std::process::id()) << 40);
-    u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
+fn run_id(number: u64) -> String {
+    format!("{number:016x}")
 }
 
 #[cfg(test)]

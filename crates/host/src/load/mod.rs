@@ -91,8 +91,9 @@ pub struct LoadOptions {
 pub trait LoadListener {
     /// Something began or was found.
     fn step(&self, what: &str);
-    /// How much was sent, and how many deliveries were accepted.
-    fn progress(&self, share: f64, accepted: u64);
+    /// How much was sent, and how many deliveries were accepted; while mailboxes are filled, of what
+    /// is put into them.
+    fn progress(&self, share: f64, accepted: u64, is_filling: bool);
 }
 
 /// Tests servers of our own, for a program called as `origin` says, and keeps everything in

@@ -38,9 +38,12 @@ impl<L: Listener> LoadListener for Telling<L> {
         self.listener.tell(self.zero.elapsed(), &News::Note { text: what.to_owned() });
     }
 
-    fn progress(&self, share: f64, accepted: u64) {
+    fn progress(&self, share: f64, accepted: u64, filling: bool) {
         let now = self.zero.elapsed();
-        self.listener.tell(now, &News::Sending { share, accepted });
+        self.listener.tell(now, &News::Sending { share, accepted, filling });
+        if filling {
+            return;
+        }
         let Some((begin, before)) = self.sampled.get() else {
             return self.sampled.set(Some((now, accepted)));
         };

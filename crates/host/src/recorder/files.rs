@@ -56,6 +56,12 @@ impl Tables {
             news: Table::create(folder, "news.jsonl")?,
         })
     }
+
+    /// Of work without a folder.
+    pub(super) fn nowhere() -> Self {
+        let none = || Table::new(PathBuf::new(), Place::Nowhere);
+        Self { journal: none(), counters: none(), latencies: none(), events: none(), news: none() }
+    }
 }
 
 impl Files {
@@ -135,6 +141,7 @@ impl Files {
         let has_lines = match self.tables.latencies.place {
             Place::Open(_) => sample.has_load(),
             Place::Late(_) => !sample.histograms.is_empty(),
+            Place::Nowhere => false,
         };
         let lines = if has_lines { log.take() } else { Vec::new() };
         self.tables.latencies.append(&lines)
@@ -158,6 +165,8 @@ pub(super) enum Place {
     Open(File),
     /// It is made when there is something for it, and begins with this.
     Late(&'static str),
+    /// It is not kept.
+    Nowhere,
 }
 
 impl Table {
@@ -173,6 +182,7 @@ impl Table {
     fn append(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
         match &mut self.place {
             _ if bytes.is_empty() => Ok(()),
+            Place::Nowhere => Ok(()),
             Place::Late(head) => {
                 let head = *head;
                 self.place = Place::Open(created(&self.path)?);

@@ -104,7 +104,7 @@ fn compute(
 ) -> Result<Vec<Option<Tried>>, LabError> {
     let points: Vec<String> = (0..count).map(|at| format!("a={at}")).collect();
     let crew = Crew { cores: 1, sharing };
-    crew.compute(&points, 1, &|at| Ok(one(at)), &Stop::default(), &|_| {})
+    crew.compute(&points, 1, &|at| Ok(one(at)), &Stop::default(), &|_, _| {})
 }
 
 /// Everything that is known of results, to the last bit.
@@ -172,7 +172,7 @@ fn a_search_in_rounds_comes_to_the_result_of_one_process() {
             let points: Vec<String> = counts.iter().map(|count| format!("count={count}")).collect();
             let crew = Crew { cores: 1, sharing };
             let one = |at: usize| Ok(tried(counts[at]));
-            crew.compute(&points, 1, &one, &Stop::default(), &|_| {})
+            crew.compute(&points, 1, &one, &Stop::default(), &|_, _| {})
         };
         among(1_000, &all).unwrap()
     };

@@ -107,6 +107,7 @@ fn step(news: &News) -> Option<u8> {
         | News::Control { .. }
         | News::Step { .. }
         | News::Simulating { .. }
+        | News::Computed { .. }
         | News::Sending { .. } => return None,
         News::Databases { .. } => 0,
         News::Creating { .. } => 1,

@@ -17,14 +17,16 @@ mod search;
 
 use std::collections::BTreeSet;
 
+use brunt_report::result::Verdict;
 use clap::Args;
 
+use crate::TaskError;
 use crate::figures::{FIGURES, Figures};
 use crate::papers::Lengths;
 use crate::prediction::Prediction;
 use crate::predictions::{Predictions, Request};
 use crate::published::{self, Published};
-use crate::{TaskError, say};
+use crate::told::{Told, ToldArgs};
 use parameters::PARAMETERS;
 use search::{Search, Values, request, searched, starts};
 
@@ -37,6 +39,9 @@ pub(crate) struct CalibrateArgs {
 
     #[command(flatten)]
     lengths: Lengths,
+
+    #[command(flatten)]
+    told: ToldArgs,
 
     /// Rounds of the search, with decreasing steps: 1 to 4. It starts from the values in the
     /// scenarios, so one is enough unless a model has changed much
@@ -53,7 +58,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
     // Recoveries are a different load: predicted, never fitted on.
     let (tests, recoveries): (Vec<_>, Vec<_>) =
         tests.into_iter().partition(|test| test.whole().io_per_s.is_some());
-    let mut predictions = Predictions::default();
+    let mut predictions = Predictions::new(Told::new(args.told, "calibrate")?);
     let lengths = args.lengths;
     let search = |tests: Vec<_>| Search { tests, lengths, rounds: args.rounds };
     let whole = search(tests.iter().collect());
@@ -78,20 +83,21 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), TaskError> {
         }
     }
     predictions.make(&requests);
-    say(
+    let said = &predictions.told;
+    said.say(
         "leave one system out: what was chosen on it takes the values of the others, or defaults\n",
     );
     for (system, values) in &all {
-        say(&errors(&own(system), values, lengths, &predictions)?);
+        said.say(&errors(&own(system), values, lengths, &predictions)?);
     }
-    say("fitted on all systems\n");
+    said.say("fitted on all systems\n");
     for (system, _) in &all {
-        say(&errors(&own(system), &fitted, lengths, &predictions)?);
+        said.say(&errors(&own(system), &fitted, lengths, &predictions)?);
     }
-    say(&parts(&tests, &fitted, lengths, &predictions)?);
-    say(&table(&fitted, &all));
-    say(&format!("{} predictions", predictions.count()));
-    Ok(())
+    said.say(&parts(&tests, &fitted, lengths, &predictions)?);
+    said.say(&table(&fitted, &all));
+    said.say(&format!("{} predictions", predictions.count()));
+    predictions.told.end(Verdict::Pass)
 }
 
 /// The requested tests.

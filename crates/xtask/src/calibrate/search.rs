@@ -4,13 +4,13 @@
 //! nothing better. Each point is simulated once, all points of a step at the same time; of a group
 //! of servers, a part stands for the whole ([`super::part`]).
 
+use crate::TaskError;
 use crate::calibrate::parameters::PARAMETERS;
 use crate::calibrate::part;
 use crate::figures::cost;
 use crate::papers::{Lengths, closed};
 use crate::predictions::{Predictions, Request};
 use crate::published::Published;
-use crate::{TaskError, say};
 
 /// A value for each of [`PARAMETERS`].
 pub(super) type Values = [f64; PARAMETERS.len()];
@@ -73,7 +73,7 @@ impl Search<'_> {
     fn tell(&self, round: usize, cost: f64, predictions: &Predictions) {
         let names: Vec<&str> = self.tests.iter().map(|test| &*test.system).collect();
         let (names, made) = (names.join(", "), predictions.count());
-        say(&format!(
+        predictions.told.say(&format!(
             "round {round} of {} on {names}: cost {cost:.2}, {made} predictions so far",
             self.rounds
         ));

@@ -12,12 +12,14 @@ mod promises;
 use std::fs;
 use std::path::PathBuf;
 
+use brunt_report::result::Verdict;
 use clap::Args;
 
 use crate::TaskError;
 use crate::predictions::{Predictions, Request};
 use crate::published::{self, Outline, Published};
-use crate::{root, say};
+use crate::root;
+use crate::told::{Told, ToldArgs};
 
 /// Arguments of `papers`.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +34,9 @@ pub(crate) struct PapersArgs {
     /// Simulate only these tests; the file is not written then
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+
+    #[command(flatten)]
+    told: ToldArgs,
 
     /// Output file
     #[arg(long, value_name = "FILE")]
@@ -103,18 +108,22 @@ pub(crate) fn run(args: &PapersArgs) -> Result<(), TaskError> {
     let closed = closed.map(|test| test.closed.clone());
     let paced = tests.iter().filter(wanted);
     let paced = paced.filter_map(|test| test.paced.clone());
-    let mut predictions = Predictions::default();
+    let mut predictions = Predictions::new(Told::new(args.told, "papers")?);
     predictions.make(&closed.chain(paced).collect::<Vec<_>>());
     let judged = promises::judge(&tests, &predictions);
     let procedures = procedures::section()?;
     let text = markdown::page(&tests, &predictions, lengths, &procedures, &judged.section);
     if !args.only.is_empty() && args.out.is_none() {
-        say(&text);
+        predictions.told.say(&text);
     } else {
         let usual = || root().join("docs/papers.md");
         let path = args.out.clone().unwrap_or_else(usual);
         fs::write(&path, text).map_err(|error| TaskError::File { path, error })?;
     }
+    predictions.told.end(match judged.broken.is_empty() {
+        true => Verdict::Pass,
+        false => Verdict::Fail,
+    })?;
     match judged.broken.is_empty() {
         true => Ok(()),
         false => Err(TaskError::Promises(judged.broken.join("\n  "))),

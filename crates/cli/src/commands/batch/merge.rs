@@ -6,13 +6,17 @@ use std::path::PathBuf;
 
 use brunt_lab::batch::{Checks, Sharing, ranges};
 use brunt_report::counted;
+use brunt_run::Stop;
 use clap::Args;
 use serde_json::json;
 
 use super::attempt::Attempt;
 use super::{Planned, SimulateError};
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
+use crate::records::Lines;
+use crate::test_args::{Json, Printed};
 
 /// Arguments of `merge`.
 #[derive(Args, Clone, Debug)]
@@ -54,12 +58,10 @@ pub fn run(args: &MergeArgs, output: &Output) -> Result<Exit, SimulateError> {
         return Ok(Exit::NoAnswer);
     }
     let several = planned.several()?;
-    let folder = several.folder(&args.out)?;
-    let verdict = several.keep(came, folder.as_ref(), args.json, output);
-    if let (Err(_), Some(folder)) = (&verdict, folder) {
-        folder.discard();
-    }
-    let verdict = verdict?;
+    let folder = several.folder(now(), &args.out)?;
+    let printed = Printed { json: args.json.then_some(Json::Result) };
+    let lines = Lines::of(&printed, output);
+    let verdict = several.concluded(Ok(came), &Stop::default(), folder, lines, output)?;
     output.talk(&format!("\n{:14}{}", "parts", checked(sharing.asked(), sharing.checks())));
     Ok(verdict.into())
 }

@@ -73,7 +73,7 @@ fn computed(args: &PartArgs, output: &Output) -> Result<Exit, SimulateError> {
         None => cores(),
     };
     let crew = Crew { cores, sharing: Some(&sharing) };
-    planned.several()?.watched(crew, &stop, output)?;
+    planned.several()?.part(crew, &stop, output)?;
     for note in points.left_out() {
         output.talk(&note);
     }

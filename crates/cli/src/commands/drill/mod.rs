@@ -155,7 +155,7 @@ fn overrides(args: &DrillArgs) -> Result<Vec<Override>, Refusal> {
 /// The last lines, or the result as JSON.
 fn tell(args: &DrillArgs, result: &RunResult, folder: &RunFolder, lines: Lines, output: &Output) {
     let text = result.to_json();
-    args.shared.output.tell(lines, (result.verdict.word(), &text), output, || {
+    lines.tell((result.verdict.word(), &text), output, || {
         output.talk("");
         let paths = ["report.html", "scenario.toml"].map(|name| folder.file(name));
         let paths = paths.each_ref().map(PathBuf::as_path);

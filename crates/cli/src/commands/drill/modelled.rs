@@ -56,7 +56,7 @@ pub(super) fn run(
         scenario: scenario.to_toml(),
         outline: outline.to_json(),
     };
-    let lines = Lines::of(args.shared.output.json, output);
+    let lines = Lines::of(&args.shared.output.printed, output);
     let recorder = Recorder::of_work(&folder, head, lines.heard())?;
     let keeping = Rc::new(Keeping::new(recorder, began, Teller::new(output, "drill")));
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);

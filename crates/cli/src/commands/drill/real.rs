@@ -72,7 +72,7 @@ pub(super) fn run(
     let name = &drill.scenario.name;
     let folder = RunFolder::of_kind(&args.shared.output.out, now(), name, "drill")?;
     folder.write("scenario.toml", drill.to_toml().as_bytes())?;
-    let lines = Lines::of(args.shared.output.json, output);
+    let lines = Lines::of(&args.shared.output.printed, output);
     let teller = Rc::new(Teller::new(output, "drill"));
     let listener: Rc<dyn Listener> = Rc::<Teller>::clone(&teller);
     let options = RealDrillOptions {

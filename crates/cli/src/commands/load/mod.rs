@@ -301,8 +301,13 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     // Before anything is sent: a run that is killed is audited by what it says.
     let kept = folder.write("scenario.toml", scenario.to_toml().as_bytes());
     kept.inspect_err(|_| folder.clone().discard())?;
-    let lines = Lines::of(args.output.json, output);
-    let telling = telling(&scenario, &folder, lines.heard(), Teller::new(output, "send"))?;
+    let lines = Lines::of(&args.output.printed, output);
+    let demand = match &servers {
+        Servers::Foreign(target) => &target.1,
+        Servers::Own(options, _) => &options.demand,
+    };
+    let teller = Teller::new(output, "send");
+    let telling = telling(&scenario, demand, &folder, lines.heard(), teller)?;
     let telling = Rc::new(telling);
     let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
     let result = match &servers {
@@ -319,20 +324,19 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     }
     let result = result.inspect_err(|_| folder.clone().discard())?;
     keep(&folder, &result, keeping.shown().events(), ["result.json", "report.html"])?;
-    tell(args, &result, &folder, "report.html", lines, output);
+    tell(&result, &folder, "report.html", lines, output);
     Ok(result.verdict.into())
 }
 
 /// What hears of a run of `scenario`: its journal in `folder`, `heard`, and the screen.
 fn telling(
     scenario: &MailScenario,
+    demand: &Demand,
     folder: &RunFolder,
     heard: Option<Heard>,
     teller: Teller,
 ) -> Result<Telling<Keeping<Teller>>, FolderError> {
-    let began = now();
-    // The run that messages name is numbered later.
-    let run_id = format!("{}-{}", began.for_folder(), scenario.name);
+    let (began, run_id) = (now(), demand.run_id());
     let origin = version::origin(scenario.mail.seed, run_id.clone());
     let outline =
         outline(&scenario.name, scenario.mail.users.unwrap_or_default().into(), began, origin);
@@ -367,8 +371,8 @@ fn again(args: &LoadArgs, folder: &Path, output: &Output) -> Result<Exit, LoadCo
     let result = result?;
     let folder = RunFolder::at(folder);
     keep(&folder, &result, teller.events(), ["audit.json", "audit.html"])?;
-    let lines = Lines::of(args.output.json, output);
-    tell(args, &result, &folder, "audit.html", lines, output);
+    let lines = Lines::of(&args.output.printed, output);
+    tell(&result, &folder, "audit.html", lines, output);
     Ok(result.verdict.into())
 }
 
@@ -385,16 +389,9 @@ fn keep(
 }
 
 /// The last lines, or the result as JSON.
-fn tell(
-    args: &LoadArgs,
-    result: &RunResult,
-    folder: &RunFolder,
-    report: &str,
-    lines: Lines,
-    output: &Output,
-) {
+fn tell(result: &RunResult, folder: &RunFolder, report: &str, lines: Lines, output: &Output) {
     let text = result.to_json();
-    args.output.tell(lines, (result.verdict.word(), &text), output, || {
+    lines.tell((result.verdict.word(), &text), output, || {
         output.talk("");
         let report = folder.file(report);
         output.show(&closing(result, folder.path(), &report, output));

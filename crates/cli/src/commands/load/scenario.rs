@@ -125,6 +125,7 @@ pub(super) fn options(
 /// [`LoadCommandError`] when there is no such profile.
 pub(super) fn demand(mail: &MailTest) -> Result<Demand, LoadCommandError> {
     Ok(Demand {
+        run: Demand::number(),
         deliveries: mail.deliveries.unwrap_or_default(),
         work: work(mail)?,
         seed: mail.seed,

@@ -9,18 +9,20 @@
 //!   points.json     every point, version brunt.points/1; fields are only added
 //!   points.csv      their figures
 //!   report.html     the same as pictures and a table
+//!   journal         each point when its run had ended, with events.log and news.jsonl
 //!   users-50/       the run: result.json, report.html, ledger.bin
 //! ```
 
 use std::rc::Rc;
 
+use brunt_host::computing::{Computing, head, no_points};
 use brunt_host::load::{LoadListener, Telling, remove_servers, run as run_load};
 use brunt_report::result::{Group, Mail, Outcome, Rule, RunResult, Verdict};
 use brunt_report::{
     Cell, Column, Row, RunFolder, SweepOutcome, SweepPage, SweepPicture, SweepPoint, Table,
     counted, sweep_html,
 };
-use brunt_run::Stop;
+use brunt_run::{Silence, Stop};
 use brunt_scenario::{MailScenario, Override, Place};
 use brunt_units::Span;
 use serde_json::{Value, json};
@@ -31,9 +33,9 @@ use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::records::Lines;
 use crate::sweep::{Sweep, sentence};
 use crate::teller::Teller;
-use crate::test_args::Json;
 use crate::version;
 
 /// The only key, and how it stands in a scenario.
@@ -53,9 +55,6 @@ struct Point {
 /// # Errors
 /// [`LoadCommandError`] when the flag is wrong, or nothing can be kept.
 pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, LoadCommandError> {
-    if args.output.json == Some(Json::Records) {
-        return Err(Place::flag("--json=records").refuse("is for one run").into());
-    }
     let sweep = Sweep::read(text)?;
     let numbers = numbers(&sweep, text)?;
     // What is wrong with the scenario or the servers is said before anything is made.
@@ -79,34 +78,38 @@ pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, 
     }
     output.talk(&format!("{opening}\n"));
     let stop = Stop::from(Interrupt::listen()?.flag());
-    let folder = RunFolder::create(&args.output.out, now(), NAME)?;
-    let tried = points(args, &numbers, (&folder, &stop), output);
+    let begun = now();
+    let folder = RunFolder::create(&args.output.out, begun, NAME)?;
+    let lines = Lines::of(&args.output.printed, output);
+    let head = head(Some(&folder), begun, NAME, text.to_owned(), &no_points(&profile.name, KEY));
+    let computing = Computing::begin(head, Some(&folder), lines.heard(), Silence)?;
+    let tried = points(args, &numbers, (&folder, &stop), &computing, output);
     let points = match tried {
         Ok(points) => points,
         Err(error) => {
+            drop(computing);
             folder.discard();
             return Err(error);
         }
     };
     let limit = profile.score_limit;
     let found = Found { profile: &profile.name, points: &points, limit };
+    let verdict = match stop.is_asked() {
+        true => Verdict::Interrupted,
+        false => found.verdict(),
+    };
+    computing.ended(verdict)?;
     folder.write("points.json", found.json().as_bytes())?;
     folder.write("points.csv", found.table("users").to_csv().as_bytes())?;
     folder.write("report.html", found.page(&sweep.axis()).as_bytes())?;
-    match args.output.json.is_some() {
-        true => output.data(found.json().trim_end()),
-        false => {
-            output.talk("");
-            let (sentence, table) = (found.sentence(), found.table("users").to_text());
-            let report = folder.file("report.html");
-            let table = table.trim_end();
-            output.show(&format!("{sentence}\n\n{table}\n\n{:14}{}", "report", report.display()));
-        }
-    }
-    Ok(match stop.is_asked() {
-        true => Exit::Interrupted,
-        false => found.exit(),
-    })
+    lines.tell((verdict.word(), &found.json()), output, || {
+        output.talk("");
+        let (sentence, table) = (found.sentence(), found.table("users").to_text());
+        let report = folder.file("report.html");
+        let table = table.trim_end();
+        output.show(&format!("{sentence}\n\n{table}\n\n{:14}{}", "report", report.display()));
+    });
+    Ok(verdict.into())
 }
 
 /// The numbers of users with their places on the axis, from the smallest on.
@@ -132,6 +135,7 @@ fn points(
     args: &LoadArgs,
     numbers: &[(String, f64)],
     (folder, stop): (&RunFolder, &Stop),
+    computing: &Computing<Silence>,
     output: &Output,
 ) -> Result<Vec<Point>, LoadCommandError> {
     let mut points = Vec::new();
@@ -142,7 +146,7 @@ fn points(
         let own = folder.within(&format!("users-{label}"))?;
         own.write("scenario.toml", scenario.to_toml().as_bytes())?;
         let teller = Teller::of_part(output, format!("{label} users"));
-        let telling = Rc::new(telling(&scenario, &own, None, teller)?);
+        let telling = Rc::new(telling(&scenario, &options.demand, &own, None, teller)?);
         let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
         let came = run_load(&options, &own, version::origin, &listener, stop);
         let keeping = telling.listener();
@@ -168,6 +172,7 @@ fn points(
         };
         let point = Point { label: label.clone(), at: *at, came };
         output.talk(&format!("{:14}{}", format!("{label} users"), point.outcome()));
+        computing.done(Some(numbers.len() as u64), point.json());
         let is_last = !point.passed() || stop.is_asked();
         points.push(point);
         if is_last {
@@ -276,12 +281,12 @@ impl Found<'_> {
         sentence(KEY, &points.collect::<Vec<_>>())
     }
 
-    fn exit(&self) -> Exit {
+    fn verdict(&self) -> Verdict {
         let results = || self.points.iter().filter_map(Point::result);
         match () {
-            () if results().any(has_broken_promise) => Exit::Failed,
-            () if results().any(|result| result.verdict.is_answer()) => Exit::Passed,
-            () => Exit::NoAnswer,
+            () if results().any(has_broken_promise) => Verdict::Fail,
+            () if results().any(|result| result.verdict.is_answer()) => Verdict::Pass,
+            () => Verdict::Inconclusive,
         }
     }
 

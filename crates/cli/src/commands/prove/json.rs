@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::{ProveArgs, words};
 
+/// Name and version of the result.
+pub(super) const VERSION: &str = "brunt.proof/1";
+
 /// The whole result, on several lines.
 pub(super) fn result(
     args: &ProveArgs,
@@ -18,7 +21,7 @@ pub(super) fn result(
     };
     let hex = |digest: Digest| format!("{:016x}", digest.value());
     let value = json!({
-        "version": "brunt.proof/1",
+        "version": VERSION,
         "seed": args.seed,
         "first": args.first,
         "steps": args.steps(),

@@ -13,13 +13,19 @@ mod words;
 use std::io;
 use std::time::Instant;
 
+use brunt_host::computing::{Computing, head};
+use brunt_report::result::Verdict;
+use brunt_run::Silence;
 use brunt_testkit::crash::{Coverage, Proof};
 use clap::Args;
+use serde_json::json;
 
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::test_args::{one_or_more, whole};
+use crate::records::Lines;
+use crate::test_args::{Printed, one_or_more, whole};
 use guard::Guard;
 
 /// Arguments of `prove`.
@@ -50,9 +56,8 @@ pub struct ProveArgs {
     #[arg(long, value_name = "M", value_parser = one_or_more)]
     pub steps: Option<u64>,
 
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 
     /// Print only the result and errors
     #[arg(long)]
@@ -86,53 +91,73 @@ fn seed(text: &str) -> Result<u64, String> {
 pub fn run(args: &ProveArgs, output: &Output) -> io::Result<Exit> {
     let interrupt = Interrupt::listen()?;
     output.talk(&words::opening(args));
-    if args.pair {
-        return Ok(pair::run(args, &interrupt, output));
-    }
-    let proof = Proof { first: args.first, ..Proof::new(args.seed, args.steps()) };
-    let (searched, seconds) = watched(args, &interrupt, output, |watch| {
-        proof.run(|coverage: &Coverage| watch(coverage.steps))
+    let lines = Lines::of(&args.printed, output);
+    let outline = json!({
+        "version": if args.pair { pair::VERSION } else { json::VERSION },
+        "seed": args.seed,
+        "first": args.first,
+        "steps": args.steps(),
     });
-    match args.json {
-        true => output.data(&json::result(args, &searched, seconds)),
-        false => output.show(&words::result(&searched, seconds, output)),
-    }
-    Ok(ended(searched.map(|proven| proven.is_complete)))
+    let head = head(None, now(), "prove", String::new(), &outline);
+    let computing =
+        Computing::begin(head, None, lines.heard(), Silence).map_err(io::Error::other)?;
+    let watching = Watching { args, interrupt: &interrupt, computing: &computing, output };
+    let (verdict, json, words) = match args.pair {
+        true => pair::run(&watching),
+        false => {
+            let proof = Proof { first: args.first, ..Proof::new(args.seed, args.steps()) };
+            let (searched, seconds) =
+                watching.search(|watch| proof.run(|coverage: &Coverage| watch(coverage.steps)));
+            let json = json::result(args, &searched, seconds);
+            let words = words::result(&searched, seconds, output);
+            (ended(searched.map(|proven| proven.is_complete)), json, words)
+        }
+    };
+    computing.ended(verdict).map_err(io::Error::other)?;
+    lines.tell((verdict.word(), &json), output, || output.show(&words));
+    Ok(verdict.into())
 }
 
-/// Searches with progress and a guard against loops without end; the search tells `watch` how many
-/// steps are done, and ends when that says `false`. Also how many seconds it took.
-fn watched<T>(
-    args: &ProveArgs,
-    interrupt: &Interrupt,
-    output: &Output,
-    search: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> T,
-) -> (T, f64) {
-    let (seed, first, steps) = (args.seed, args.first, args.steps());
-    let command = if args.pair { "prove --pair" } else { "prove" };
-    let guard = Guard::watch(guard::PATIENCE, move |done| {
-        guard::end(&words::hangs(command, seed, first + done, guard::PATIENCE));
-    });
-    let begun = Instant::now();
-    let mut progress = output.progress("prove");
-    let searched = search(&mut |done| {
-        let share = done as f64 / steps as f64;
-        let detail = || words::so_far(done, steps);
-        progress.show_paced(share, detail, |seconds| words::rate(done, seconds));
-        guard.note(done);
-        !interrupt.is_asked()
-    });
-    drop(guard);
-    progress.vanish();
-    (searched, begun.elapsed().as_secs_f64())
+/// Who watches a search.
+struct Watching<'a> {
+    args: &'a ProveArgs,
+    interrupt: &'a Interrupt,
+    computing: &'a Computing<Silence>,
+    output: &'a Output,
+}
+
+impl Watching<'_> {
+    /// Searches with progress and a guard against loops without end; the search tells `watch` how
+    /// many steps are done, and ends when that says `false`. Also how many seconds it took.
+    fn search<T>(&self, search: impl FnOnce(&mut dyn FnMut(u64) -> bool) -> T) -> (T, f64) {
+        let args = self.args;
+        let (seed, first, steps) = (args.seed, args.first, args.steps());
+        let command = if args.pair { "prove --pair" } else { "prove" };
+        let guard = Guard::watch(guard::PATIENCE, move |done| {
+            guard::end(&words::hangs(command, seed, first + done, guard::PATIENCE));
+        });
+        let begun = Instant::now();
+        let mut progress = self.output.progress("prove");
+        let searched = search(&mut |done| {
+            let share = done as f64 / steps as f64;
+            let detail = || words::so_far(done, steps);
+            progress.show_paced(share, detail, |seconds| words::rate(done, seconds));
+            self.computing.so_far(done, steps);
+            guard.note(done);
+            !self.interrupt.is_asked()
+        });
+        drop(guard);
+        progress.vanish();
+        (searched, begun.elapsed().as_secs_f64())
+    }
 }
 
 /// How a search ended: `is_complete` for one without a loss.
-fn ended<E>(is_complete: Result<bool, E>) -> Exit {
+fn ended<E>(is_complete: Result<bool, E>) -> Verdict {
     match is_complete {
-        Err(_) => Exit::Failed,
-        Ok(true) => Exit::Passed,
-        Ok(false) => Exit::Interrupted,
+        Err(_) => Verdict::Fail,
+        Ok(true) => Verdict::Pass,
+        Ok(false) => Verdict::Interrupted,
     }
 }
 

@@ -2,28 +2,29 @@
 //! virtual time.
 
 use brunt_lab::{PairCoverage, PairProof, PairProven, PairViolation};
+use brunt_report::result::Verdict;
 use brunt_report::{decimals, grouped};
 use serde_json::json;
 
 use super::words::verdict;
-use super::{ProveArgs, ended, watched};
+use super::{ProveArgs, Watching, ended};
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
 use crate::output::Output;
 
 /// What a search has found.
 type Searched = Result<PairProven, Box<PairViolation>>;
 
-/// Searches, and says what was found.
-pub(super) fn run(args: &ProveArgs, interrupt: &Interrupt, output: &Output) -> Exit {
+/// Name and version of the result.
+pub(super) const VERSION: &str = "brunt.pair-proof/1";
+
+/// Searches: how it ended, and what is said of it to programs and to people.
+pub(super) fn run(watching: &Watching<'_>) -> (Verdict, String, String) {
+    let args = watching.args;
     let proof = PairProof { seed: args.seed, first: args.first, steps: args.steps() };
-    let (searched, seconds) =
-        watched(args, interrupt, output, |watch| proof.run(|coverage| watch(coverage.steps)));
-    match args.json {
-        true => output.data(&as_json(args, &searched, seconds)),
-        false => output.show(&words(&searched, seconds, output)),
-    }
-    ended(searched.map(|proven| proven.is_complete))
+    let (searched, seconds) = watching.search(|watch| proof.run(|coverage| watch(coverage.steps)));
+    let json = as_json(args, &searched, seconds);
+    let words = words(&searched, seconds, watching.output);
+    (ended(searched.map(|proven| proven.is_complete)), json, words)
 }
 
 fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
@@ -64,7 +65,7 @@ fn words(searched: &Searched, seconds: f64, output: &Output) -> String {
         ),
     ];
     let steps = grouped(c.steps);
-    let verdict = verdict(ended::<()>(Ok(proven.is_complete)), output);
+    let verdict = verdict(ended::<()>(Ok(proven.is_complete)).into(), output);
     let lines = lines.concat();
     format!(
         "{verdict}both sites stopped at {steps} instants, nothing lost that was not at risk\n\n{}",
@@ -79,7 +80,7 @@ fn as_json(args: &ProveArgs, searched: &Searched, seconds: f64) -> String {
         Err(violation) => (&violation.coverage, Some(violation)),
     };
     let value = json!({
-        "version": "brunt.pair-proof/1",
+        "version": VERSION,
         "seed": args.seed,
         "first": args.first,
         "steps": args.steps(),

@@ -66,7 +66,7 @@ pub(super) fn result(
     match searched {
         Ok(proven) => {
             let steps = grouped(proven.coverage.steps);
-            let verdict = verdict(ended::<()>(Ok(proven.is_complete)), output);
+            let verdict = verdict(ended::<()>(Ok(proven.is_complete)).into(), output);
             format!(
                 "{verdict}{steps} crash points recovered, nothing lost\n\n{}\ndigest: {:016x}\nrequest digest: {:016x}\ncopies digest: {:016x}",
                 counts(&proven.coverage, seconds),

@@ -26,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often a result is looked for after the end.
 const LOOKS: u32 = 20;
 
-/// The results of sweeps and of raw load.
-const OTHER_RESULTS: [&str; 2] = ["points.json", "simulation.json"];
+/// The results of sweeps, of raw load and of runs in turns.
+const OTHER_RESULTS: [&str; 3] = ["points.json", "simulation.json", "comparison.json"];
 
 /// Shows the run in `folder` until it ends; `false` when it was interrupted before. As `json` its
 /// records are printed, the last with the result.

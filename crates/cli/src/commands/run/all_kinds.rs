@@ -26,6 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::outlook::{Outlook, in_all, in_turn, outlook};
 use crate::output::Output;
 use crate::records::Lines;
+use crate::test_args::Printed;
 
 /// Runs every kind.
 ///
@@ -50,7 +51,7 @@ pub(super) fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandErr
     let begun = now();
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut test = args.test.clone();
-    let lines = Lines::of(None, output);
+    let lines = Lines::of(&Printed::default(), output);
     for (at, scenario) in (1..).zip(&scenarios) {
         output.talk(&format!("\ntest {at} of {count}: {}\n", scenario.test.kind.word()));
         let how = How::default();

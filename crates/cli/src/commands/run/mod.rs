@@ -129,14 +129,14 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     }
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
-    let lines = Lines::of(args.shared.output.json, output);
+    let lines = Lines::of(&args.shared.output.printed, output);
     let how = How { interrupted: interrupted.as_ref(), start, among: None };
     let Some(outcome) = once(args, &scenario, how, &interrupt, &lines, output)? else {
         return Ok(Exit::Interrupted);
     };
     let result = outcome.result;
     let told = (result.verdict.word(), result.to_json());
-    args.shared.output.tell(lines, (told.0, &told.1), output, || {
+    lines.tell((told.0, &told.1), output, || {
         output.talk("");
         output.show(&closing(&result, &outcome.folder, output));
     });

@@ -6,6 +6,7 @@
 //!   points.json     every point, version brunt.points/1; fields are only added
 //!   points.csv      their figures
 //!   report.html     the same as pictures and a table
+//!   journal         each point when it was computed, with events.log and news.jsonl
 //! ```
 
 use brunt_lab::{Headline, Judged, Tried};
@@ -20,7 +21,7 @@ use super::SimulateError;
 use super::planner::Planned;
 use crate::sweep::Sweep;
 use crate::version;
-use brunt_scenario::ModelledScenario;
+use brunt_scenario::{ModelledScenario, Override};
 
 /// One key of a scenario, and what came of its values.
 pub(in crate::commands) struct Curve {
@@ -263,6 +264,24 @@ impl CurvePoint {
         }
         value
     }
+}
+
+/// What came of `value`, as an object of `points.json`.
+pub(super) fn told_point(value: &Override, tried: &Tried) -> Value {
+    let mut point = json(tried);
+    point["value"] = json!(set_to(value));
+    point
+}
+
+/// The same with a path lost; what came of the value with all paths is told before.
+pub(super) fn told_lost(value: &Override, tried: &Tried) -> Value {
+    json!({ "value": set_to(value), "one_path_lost": json(tried) })
+}
+
+/// What a key is set to.
+fn set_to(value: &Override) -> String {
+    let set = value.as_set();
+    set.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned())
 }
 
 /// What came of a point, for pictures.

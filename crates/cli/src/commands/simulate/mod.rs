@@ -46,7 +46,7 @@ use brunt_scenario::{Document, Override, Place, Refusal, Subject};
 use super::batch::{self, BatchError};
 use crate::mistakes::Mistakes;
 use crate::source::Source;
-use crate::test_args::{Json, SharedArgs, one_or_more, whole};
+use crate::test_args::{SharedArgs, one_or_more, whole};
 use crate::version;
 use several::Several;
 use told::Told;
@@ -167,10 +167,6 @@ pub fn run(args: &SimulateArgs, output: &Output) -> Result<Exit, SimulateError> 
         return load(args, &document, &source.text, output);
     }
     if let Some(work) = several::work(args)? {
-        if args.shared.output.json == Some(Json::Records) {
-            let refusal = Place::flag("--json=records").refuse("is for one simulation");
-            return Err(refusal.into());
-        }
         let (overrides, engine) = (overrides(args)?, args.engine.into());
         let several = Several::new(&work, &document, overrides.clone(), engine)?;
         let Some(folder) = &args.plan else {
@@ -198,7 +194,7 @@ fn load(
     let scenario = &document.load(&load_overrides(args)?)?;
     output.talk(&opening(scenario, version::SHORT));
     let folder = RunFolder::of_kind(&args.shared.output.out, now(), &scenario.name, "load")?;
-    let lines = Lines::of(args.shared.output.json, output);
+    let lines = Lines::of(&args.shared.output.printed, output);
     let told = Told::begin(&scenario.name, text.to_owned(), &folder, &lines, output)?;
     let outcome = simulate(&scenario.simulation, |at| {
         told.interval(at.interval, at.end);
@@ -218,7 +214,7 @@ fn load(
     };
     told.end(result)?;
     let figures = json(scenario, &outcome);
-    args.shared.output.tell(lines, (result.word(), &figures), output, || {
+    lines.tell((result.word(), &figures), output, || {
         let verdict = verdict(&outcome, output);
         output.show(&format!("{verdict}\n\n{}", measured(scenario, &outcome)));
     });

@@ -1,9 +1,12 @@
 //! `--seeds`: means over several seeds, and how well they are known.
 
-use brunt_lab::{Headline, Judged};
+use brunt_lab::{Headline, Judged, Tried};
 use brunt_report::result::{Interval, Verdict};
 use brunt_report::{Column, Row, Table, counted, decimals};
 use serde_json::{Map, Value, json};
+
+/// Name and version of the result. Fields are only added.
+pub(super) const SCHEMA: &str = "brunt.seeds/1";
 
 struct Figure {
     /// Its name in JSON.
@@ -41,7 +44,12 @@ pub(super) struct Seeds<'a> {
 }
 
 impl<'a> Seeds<'a> {
-    pub(super) fn new(judged: impl Iterator<Item = &'a Judged>) -> Self {
+    /// Of those that were simulated.
+    pub(super) fn of(tried: &'a [Option<Tried>]) -> Self {
+        Self::new(tried.iter().flatten().filter_map(Tried::judged))
+    }
+
+    fn new(judged: impl Iterator<Item = &'a Judged>) -> Self {
         let (whole, broken) = judged.partition(|judged| judged.verdict.is_answer());
         Self { whole, broken }
     }
@@ -110,7 +118,7 @@ impl<'a> Seeds<'a> {
         });
         let figures: Map<String, Value> = figures.collect();
         let value = json!({
-            "schema": "brunt.seeds/1",
+            "schema": SCHEMA,
             "scenario": scenario,
             "seeds": self.whole.len() + self.broken.len(),
             "passed": self.passed(),

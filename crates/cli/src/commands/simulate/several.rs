@@ -4,32 +4,35 @@
 //! another crew ([`crate::commands::batch`]).
 
 use std::path::Path;
-use std::sync::Mutex;
 
+use brunt_host::computing::{self, Computing, no_points};
 use brunt_lab::batch::Work;
-use brunt_lab::search::search;
+use brunt_lab::search::{MAILBOXES, search};
 use brunt_lab::{Crew, Engine, LabError, Options, Points, Tried, distance};
 use brunt_report::result::Verdict;
-use brunt_report::{RunFolder, grouped};
-use brunt_run::Stop;
+use brunt_report::{FolderError, RunFolder, Timestamp, grouped};
+use brunt_run::{Head, Stop};
 use brunt_scenario::{Document, ModelledScenario, Override, Place, Refusal};
+use serde_json::{Value, json};
 
-use super::kept::Curve;
+use super::kept::{Curve, told_lost, told_point};
 use super::planner::RoundTrips;
-use super::seeds::Seeds;
+use super::seeds::{self, Seeds};
 use super::{SimulateArgs, SimulateError, until_fail};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::records::Lines;
 use crate::sweep::Sweep;
+use crate::teller::Teller;
 use crate::version;
 
 /// More seeds say nothing more.
 const SEEDS_MAX: u64 = 1000;
 
-/// Receives how many points are done, and of how many if that is known.
-type Told<'a> = dyn Fn(usize, Option<usize>) + Sync + 'a;
+/// Receives each point, and of how many it is if that is known.
+type Told<'a> = dyn Fn(Option<usize>, Value) + Sync + 'a;
 
 /// What `args` ask for; `None` when they ask for one simulation only.
 ///
@@ -62,22 +65,11 @@ pub(super) fn run(
 ) -> Result<Exit, SimulateError> {
     let stop = Stop::from(Interrupt::listen()?.flag());
     // Nothing can be kept where no folder can be made.
-    let folder = several.folder(&args.shared.output.out)?;
-    let came = several.watched(Crew::alone(), &stop, output);
-    let told = came.and_then(|came| {
-        several.keep(came, folder.as_ref(), args.shared.output.json.is_some(), output)
-    });
-    let verdict = match (told, folder) {
-        (Err(error), Some(folder)) => {
-            folder.discard();
-            return Err(error);
-        }
-        (told, _) => told?,
-    };
-    Ok(match stop.is_asked() {
-        true => Exit::Interrupted,
-        false => verdict.into(),
-    })
+    let begun = now();
+    let folder = several.folder(begun, &args.shared.output.out)?;
+    let lines = Lines::of(&args.shared.output.printed, output);
+    let came = several.computed(begun, (folder.as_ref(), &lines), &stop, output);
+    Ok(several.concluded(came, &stop, folder, lines, output)?.into())
 }
 
 /// A scenario, and the points of it that are simulated.
@@ -150,43 +142,72 @@ impl<'a> Several<'a> {
     /// A new folder below `parent` for what came of it; `None` where nothing is kept.
     ///
     /// # Errors
-    /// [`SimulateError::Folder`] when it cannot be made.
+    /// [`FolderError`] when it cannot be made.
     pub(in crate::commands) fn folder(
         &self,
+        begun: Timestamp,
         parent: &Path,
-    ) -> Result<Option<RunFolder>, SimulateError> {
+    ) -> Result<Option<RunFolder>, FolderError> {
         let what = match self.what {
             What::Sweep(_) => "sweep",
             What::UntilFail(_) => "until-fail",
             What::Seeds(_) => return Ok(None),
         };
-        Ok(Some(RunFolder::create(parent, now(), &format!("{}-{what}", self.name()))?))
+        RunFolder::create(parent, begun, &format!("{}-{what}", self.name())).map(Some)
     }
 
-    /// Has `crew` compute it, and shows how far it is.
+    /// What is known before anything is computed.
+    fn head(&self, folder: Option<&RunFolder>, begun: Timestamp) -> Head {
+        let name = self.name();
+        let outline = match &self.what {
+            What::Sweep(sweep) => no_points(name, &sweep.key),
+            What::UntilFail(_) => no_points(name, MAILBOXES),
+            What::Seeds(values) => json!({
+                "schema": seeds::SCHEMA,
+                "scenario": name,
+                "seeds": values.len(),
+            }),
+        };
+        computing::head(folder, begun, name, self.scenario.to_toml(), &outline)
+    }
+
+    /// Computes it alone, and keeps each point in the journal of `folder`.
+    fn computed(
+        &self,
+        begun: Timestamp,
+        (folder, lines): (Option<&RunFolder>, &Lines),
+        stop: &Stop,
+        output: &Output,
+    ) -> Result<Came, SimulateError> {
+        let (head, teller) = (self.head(folder, begun), Teller::of_part(output, "simulate"));
+        let computing = Computing::begin(head, folder, lines.heard(), teller)?;
+        if let Some(folder) = folder {
+            folder.write("scenario.toml", self.scenario.to_toml().as_bytes())?;
+        }
+        let told = |all: Option<usize>, point| computing.done(all.map(|all| all as u64), point);
+        let came = self.come(Crew::alone(), stop, &told);
+        computing.shown(Teller::clear);
+        let came = came?;
+        computing.ended(came.verdict(stop))?;
+        Ok(came)
+    }
+
+    /// Computes what is the part of `crew`, and shows how far it is.
     ///
     /// # Errors
     /// [`SimulateError`] when a point cannot be computed.
-    pub(in crate::commands) fn watched(
+    pub(in crate::commands) fn part(
         &self,
         crew: Crew<'_>,
         stop: &Stop,
         output: &Output,
-    ) -> Result<Came, SimulateError> {
-        let progress = Mutex::new(output.progress("simulate"));
-        let told = |done: usize, all: Option<usize>| {
-            let mut progress = progress.lock().expect("nobody panicked");
-            // A part has only some of them.
-            match all.filter(|_| crew.sharing.is_none()) {
-                Some(all) => {
-                    progress.show(done as f64 / all as f64, || format!("{done} of {all} done"))
-                }
-                None => progress.show(0.0, || format!("{done} done")),
-            }
-        };
-        let came = self.come(crew, stop, &told);
-        progress.into_inner().expect("nobody panicked").vanish();
-        came
+    ) -> Result<(), SimulateError> {
+        let (head, teller) = (self.head(None, now()), Teller::of_part(output, "simulate"));
+        let computing = Computing::begin(head, None, None, teller)?;
+        // A part has only some of all points.
+        let came = self.come(crew, stop, &|_, point| computing.done(None, point));
+        computing.shown(Teller::clear);
+        came.map(drop)
     }
 
     /// Has `crew` compute it.
@@ -210,7 +231,8 @@ impl<'a> Several<'a> {
             What::Sweep(sweep) => swept(sweep, &self.scenario, &points, stop, told)?,
             What::UntilFail(first) => self.searched(*first, &points, stop, told)?,
             What::Seeds(values) => {
-                let told = |done: usize| told(done, Some(values.len()));
+                let all = Some(values.len());
+                let told = |value: &Override, tried: &Tried| told(all, told_point(value, tried));
                 Came::Seeds(points.simulate(values, stop, &told)?)
             }
         })
@@ -223,36 +245,32 @@ impl<'a> Several<'a> {
         stop: &Stop,
         told: &Told<'_>,
     ) -> Result<Came, LabError> {
-        let found = search(points, first, stop, &|done| told(done, None))?;
+        let told = |value: &Override, tried: &Tried| told(None, told_point(value, tried));
+        let found = search(points, first, stop, &told)?;
         let verdict = found.verdict();
         let servers = self.scenario.servers.len() as u64;
         Ok(Came::Curve(Box::new(until_fail::curve(found, servers)), verdict))
     }
 
-    /// Writes what came of it into `folder` and says it.
+    /// Writes what came of it into `folder` and says it. If nothing came, nothing is left.
     ///
     /// # Errors
-    /// [`SimulateError`] when it cannot be written.
-    pub(in crate::commands) fn keep(
+    /// [`SimulateError`] when nothing came, or it cannot be written.
+    pub(in crate::commands) fn concluded(
         &self,
-        came: Came,
-        folder: Option<&RunFolder>,
-        as_json: bool,
+        came: Result<Came, SimulateError>,
+        stop: &Stop,
+        folder: Option<RunFolder>,
+        lines: Lines,
         output: &Output,
     ) -> Result<Verdict, SimulateError> {
-        let name = self.name();
-        let (text, verdict) = match (&came, folder) {
-            (Came::Curve(curve, verdict), Some(folder)) => {
-                curve.keep(folder, &self.scenario)?;
-                let page = folder.file("report.html");
-                let words = || format!("{}\n\n{:14}{}", curve.words(), "report", page.display());
-                (if as_json { curve.json(name) } else { words() }, *verdict)
+        let kept = came.and_then(|came| self.kept(&came, came.verdict(stop), folder.as_ref()));
+        let Kept { verdict, json, words } = match (kept, folder) {
+            (Err(error), Some(folder)) => {
+                folder.discard();
+                return Err(error);
             }
-            (Came::Curve(curve, verdict), None) => (curve.words(), *verdict),
-            (Came::Seeds(tried), _) => {
-                let seeds = Seeds::new(tried.iter().flatten().filter_map(Tried::judged));
-                (if as_json { seeds.json(name) } else { seeds.words() }, seeds.verdict())
-            }
+            (kept, _) => kept?,
         };
         if let What::Sweep(sweep) = &self.what
             && let Some(all) = sweep.thinned_from
@@ -260,11 +278,50 @@ impl<'a> Several<'a> {
             let (key, taken, all) = (&sweep.key, sweep.texts().count(), grouped(all));
             output.talk(&format!("{key}: {taken} of {all} values; /N after the range takes N"));
         }
-        match as_json {
-            true => output.data(text.trim_end()),
-            false => output.show(text.trim_end()),
-        }
+        lines.tell((verdict.word(), &json), output, || output.show(words.trim_end()));
         Ok(verdict)
+    }
+
+    fn kept(
+        &self,
+        came: &Came,
+        verdict: Verdict,
+        folder: Option<&RunFolder>,
+    ) -> Result<Kept, SimulateError> {
+        let name = self.name();
+        Ok(match came {
+            Came::Curve(curve, _) => {
+                let report = match folder {
+                    Some(folder) => {
+                        curve.keep(folder, &self.scenario)?;
+                        format!("\n\n{:14}{}", "report", folder.file("report.html").display())
+                    }
+                    None => String::new(),
+                };
+                Kept { verdict, json: curve.json(name), words: curve.words() + &report }
+            }
+            Came::Seeds(tried) => {
+                let seeds = Seeds::of(tried);
+                Kept { verdict, json: seeds.json(name), words: seeds.words() }
+            }
+        })
+    }
+}
+
+/// What is said of it, to people and to programs.
+struct Kept {
+    verdict: Verdict,
+    json: String,
+    words: String,
+}
+
+impl Came {
+    fn verdict(&self, stop: &Stop) -> Verdict {
+        match self {
+            _ if stop.is_asked() => Verdict::Interrupted,
+            Self::Curve(_, verdict) => *verdict,
+            Self::Seeds(tried) => Seeds::of(tried).verdict(),
+        }
     }
 }
 
@@ -305,12 +362,14 @@ fn swept(
     let values = sweep.overrides()?;
     let loses_path = round_trips.is_some() && distance::has_path_to_lose(scenario);
     let all = values.len() * (1 + usize::from(loses_path));
-    let tried = points.simulate(&values, stop, &|done| told(done, Some(all)))?;
+    let told_one = |value: &Override, tried: &Tried| told(Some(all), told_point(value, tried));
+    let tried = points.simulate(&values, stop, &told_one)?;
     let with_path_lost = Points { path_lost: true, ..*points };
     let path_lost = match loses_path {
         true => {
-            let told = |done: usize| told(values.len() + done, Some(all));
-            Some(with_path_lost.simulate(&values, stop, &told)?)
+            let told_one =
+                |value: &Override, tried: &Tried| told(Some(all), told_lost(value, tried));
+            Some(with_path_lost.simulate(&values, stop, &told_one)?)
         }
         false => None,
     };

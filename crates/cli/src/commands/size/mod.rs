@@ -16,7 +16,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_lab::LabError;
-use brunt_scenario::{Document, Organisation, Override, Refusal, Subject};
+use brunt_report::FolderError;
+use brunt_report::result::Verdict;
+use brunt_scenario::{Document, Organisation, Override, Place, Refusal, Subject};
 use brunt_sizing::{DesignError, Sizing, explain, export, keys, size, unused, words};
 use clap::Args;
 
@@ -25,8 +27,10 @@ use crate::mistakes::Mistakes;
 use crate::new_file::{self, NewFileError};
 use crate::opening::labelled;
 use crate::output::{Output, Tone};
+use crate::records::Lines;
 use crate::set::SetKeys;
 use crate::source::Source;
+use crate::test_args::{Json, Printed};
 use search::Searched;
 use serde_json::json;
 
@@ -70,12 +74,11 @@ pub struct SizeArgs {
     #[arg(long, value_name = "KEY=VALUE", value_parser = SetKeys, hide_possible_values = true)]
     pub set: Vec<String>,
 
-    /// Print everything as JSON on stdout
-    #[arg(long, conflicts_with = "csv")]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 
     /// Print every figure as CSV on stdout
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
     /// Print only the result and errors
@@ -104,6 +107,9 @@ pub enum SizeError {
     /// What a search found cannot be simulated.
     #[error(transparent)]
     Lab(#[from] LabError),
+    /// Its records cannot be told.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// It was stopped.
     #[error("stopped, and nothing was written")]
     Stopped,
@@ -121,24 +127,26 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
     if let Some(refusal) = unused(&org) {
         return Err(refusal.into());
     }
+    if args.printed.json == Some(Json::Records) && !args.search {
+        return Err(Place::flag("--json=records").refuse("is for --search").into());
+    }
+    let lines = Lines::of(&args.printed, output);
     let searched = match args.search {
-        true => Some(searched(args, &org, output)?),
+        true => Some(searched(args, &org, &lines, output)?),
         false => None,
     };
     if let Some(searched) = &searched {
         match searched.chosen() {
             Some(chosen) => org = chosen.applied(&org),
             None => {
-                match args.json {
-                    true => output.data(&pretty(
-                        &json!({ "verdict": "nothing found", "search": searched.json() }),
-                    )),
-                    false => output.show(&format!(
+                let json = json!({ "verdict": "nothing found", "search": searched.json() });
+                lines.tell((Verdict::Fail.word(), &pretty(&json)), output, || {
+                    output.show(&format!(
                         "{:14}no design holds\n{}",
                         output.paint(Tone::Bad, "NOTHING FOUND"),
                         searched.text()
-                    )),
-                }
+                    ));
+                });
                 return Ok(Exit::Failed);
             }
         }
@@ -151,13 +159,17 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
     if let Some((path, text)) = &written {
         new_file::write(path, text, args.force)?;
     }
-    match (args.json, args.csv) {
-        (true, _) => {
+    let verdict = match sizing.holds() {
+        true => Verdict::Pass,
+        false => Verdict::Fail,
+    };
+    match (args.printed.json, args.csv) {
+        (Some(_), _) => {
             let mut json = export::json(&sizing);
             if let (Some(searched), Some(object)) = (&searched, json.as_object_mut()) {
                 object.insert("search".to_owned(), searched.json());
             }
-            output.data(&pretty(&json));
+            lines.tell((verdict.word(), &pretty(&json)), output, || {});
         }
         (_, true) => output.data(export::csv(&sizing).trim_end()),
         _ if is_stdout(args.write.as_deref()) => output.data(written.expect("it was").1.trim_end()),
@@ -167,19 +179,21 @@ pub fn run(args: &SizeArgs, output: &Output) -> Result<Exit, SizeError> {
     if let Some(path) = args.write.as_deref().filter(|path| !is_stdout(Some(path))) {
         output.talk(&then(path, &org));
     }
-    Ok(match sizing.holds() {
-        true => Exit::Passed,
-        false => Exit::Failed,
-    })
+    Ok(verdict.into())
 }
 
 /// What a search finds for `org`.
-fn searched(args: &SizeArgs, org: &Organisation, output: &Output) -> Result<Searched, SizeError> {
+fn searched(
+    args: &SizeArgs,
+    org: &Organisation,
+    lines: &Lines,
+    output: &Output,
+) -> Result<Searched, SizeError> {
     if !org.storage.luns.is_empty() {
         let what = "[storage] names folders, so there are no drives to choose\n  leave `luns` out, or `--search`";
         return Err(SizeError::Search(what.to_owned()));
     }
-    Searched::new(org, args.no_simulation, output)
+    Searched::new(org, args.no_simulation, lines, output)
 }
 
 fn is_stdout(path: Option<&Path>) -> bool {

@@ -5,18 +5,21 @@
 //! databases, a cache that fills. Then the next one is tried. What passes is what is sized, and
 //! written.
 
+use brunt_host::computing::{Computing, head};
 use brunt_lab::{Engine, Headline, Options, predict_to_an_answer};
 use brunt_report::result::Verdict;
 use brunt_report::{Column, Row, Table, decimals, grouped};
-use brunt_run::Stop;
+use brunt_run::{Silence, Stop};
 use brunt_scenario::{Document, Organisation, Override};
 use brunt_sizing::search::{Candidate, Found, search};
 use brunt_sizing::size;
 use serde_json::{Value, json};
 
 use super::SizeError;
+use crate::clock::now;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::records::Lines;
 use crate::version;
 
 /// Designs that are shown.
@@ -53,6 +56,15 @@ impl Simulated {
             io_per_s: f64::NAN,
         }
     }
+
+    fn json(&self) -> Value {
+        json!({
+            "passed": self.passed,
+            "sentence": self.sentence,
+            "read_ms": self.read_ms,
+            "io_per_s": self.io_per_s,
+        })
+    }
 }
 
 impl Searched {
@@ -63,19 +75,32 @@ impl Searched {
     pub(super) fn new(
         org: &Organisation,
         is_quick: bool,
+        lines: &Lines,
         output: &Output,
     ) -> Result<Self, SizeError> {
         let found = search(org);
         let currency = org.search.prices.as_ref().map(|prices| prices.currency.clone());
         let mut searched =
             Self { found, simulated: Vec::new(), currency: currency.unwrap_or_default() };
+        let outline = json!({ "tried": searched.found.tried, "candidates": [] });
+        let head = head(None, now(), "search", String::new(), &outline);
+        let computing = Computing::begin(head, None, lines.heard(), Silence)?;
         if !is_quick {
-            searched.simulate(org, output)?;
+            searched.simulate(org, &computing, output)?;
         }
+        computing.ended(match searched.chosen() {
+            Some(_) => Verdict::Pass,
+            None => Verdict::Fail,
+        })?;
         Ok(searched)
     }
 
-    fn simulate(&mut self, org: &Organisation, output: &Output) -> Result<(), SizeError> {
+    fn simulate(
+        &mut self,
+        org: &Organisation,
+        computing: &Computing<Silence>,
+        output: &Output,
+    ) -> Result<(), SizeError> {
         let stop = Stop::from(Interrupt::listen()?.flag());
         let mut progress = output.progress("simulate");
         for candidate in self.found.candidates.iter().take(SIMULATED) {
@@ -92,6 +117,9 @@ impl Searched {
                 return Err(SizeError::Stopped);
             }
             let passed = simulated.passed;
+            let mut point = simulated.json();
+            point["value"] = json!(candidate.words());
+            computing.done(None, point);
             self.simulated.push(simulated);
             if passed {
                 break;
@@ -173,14 +201,7 @@ impl Searched {
     /// The same for programs.
     pub(super) fn json(&self) -> Value {
         let candidates = self.found.candidates.iter().take(SHOWN).enumerate().map(|(at, one)| {
-            let simulated = self.simulated.get(at).map(|simulated| {
-                json!({
-                    "passed": simulated.passed,
-                    "sentence": simulated.sentence,
-                    "read_ms": simulated.read_ms,
-                    "io_per_s": simulated.io_per_s,
-                })
-            });
+            let simulated = self.simulated.get(at).map(Simulated::json);
             json!({
                 "drive": one.block.drive.value,
                 "level": one.block.group.word(),

@@ -72,8 +72,11 @@ fn a_run_that_was_killed_is_audited_from_its_ledger() {
     let result: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!((report.status.code(), &result["verdict"]), (Some(0), &"interrupted".into()));
     assert_eq!((of(&result, "found"), &result["rules"]), (0, &Value::Array(Vec::new())));
+    let run_id = result["origin"]["run_id"].clone();
     let (output, result) = load(home.path(), &["--audit", run.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    // The journal is that of the run whose messages are looked for.
+    assert_eq!(result["origin"]["run_id"], run_id);
     assert!(of(&result, "found") > 100, "{result}");
     assert!(result["reasons"].to_string().contains("was killed while it sent"), "{result}");
 }

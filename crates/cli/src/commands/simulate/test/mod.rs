@@ -49,7 +49,7 @@ pub(super) fn run(
         program: version::program(),
     };
     output.talk(&words::opening(scenario, options.engine));
-    let lines = Lines::of(args.shared.output.json, output);
+    let lines = Lines::of(&args.shared.output.printed, output);
     let simulated = simulate(scenario, options, &folder, &lines, output, &stop)
         .and_then(|simulated| folder::write(&folder, scenario, simulated));
     let whole = match simulated {
@@ -65,7 +65,7 @@ pub(super) fn run(
     let result = &whole.result;
     folder.write("report.html", report_html(&whole).as_bytes())?;
     let text = result.to_json();
-    args.shared.output.tell(lines, (result.verdict.word(), &text), output, || {
+    lines.tell((result.verdict.word(), &text), output, || {
         output.talk("");
         output.show(&words::closing(result, folder.path(), output));
     });
