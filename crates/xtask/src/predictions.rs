@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
-use std::panic;
 use std::sync::Mutex;
-use std::thread;
+use std::{env, fs, panic, thread};
 
 use crate::TaskError;
-use crate::kept::{Kept, Place};
-use crate::prediction::{Prediction, simulate};
+use crate::kept::{self, Kept, Place};
+use crate::prediction::{Prediction, scenario, simulate};
 use crate::told::Told;
 
 /// A prediction to run.
@@ -29,7 +28,7 @@ pub(crate) struct Request {
 /// Completed predictions.
 pub(crate) struct Predictions {
     completed: BTreeMap<Request, Result<Prediction, TaskError>>,
-    kept: Option<Kept>,
+    kept: KeptPredictions,
     pub(crate) told: Told,
 }
 
@@ -41,10 +40,30 @@ impl fmt::Display for Request {
     }
 }
 
+/// Where results are kept: for the same program and the same scenario with the same settings.
+struct KeptPredictions {
+    folder: Kept,
+    /// `None` where it cannot read its own file, and keeps nothing.
+    program: Option<u64>,
+}
+
+impl KeptPredictions {
+    fn place(&self, request: &Request) -> Option<Place> {
+        let text = scenario(&request.scenario, &[]).map(|scenario| scenario.to_toml());
+        let origin = (self.program?, request, text.unwrap_or_default());
+        Some(self.folder.place(&request.scenario, &origin))
+    }
+}
+
 impl Predictions {
     /// None so far; `told` tells each.
     pub(crate) fn new(told: Told) -> Self {
-        Self { completed: BTreeMap::new(), kept: Kept::here(), told }
+        let program = env::current_exe().and_then(fs::read).ok();
+        let kept = KeptPredictions {
+            folder: Kept::in_target("predictions"),
+            program: program.map(|program| kept::hash(&program)),
+        };
+        Self { completed: BTreeMap::new(), kept, told }
     }
 
     /// Runs those of `requests` that have not run yet, in order.
@@ -60,7 +79,7 @@ impl Predictions {
         let told = &self.told;
         let left = Mutex::new(wanted);
         let made = Mutex::new(Vec::new());
-        let kept = self.kept.as_ref();
+        let kept = &self.kept;
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         thread::scope(|scope| {
             for _ in 0..cores {
@@ -87,8 +106,8 @@ impl Predictions {
     }
 }
 
-fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, TaskError> {
-    let place = kept.map(|kept| kept.place(request));
+fn made_or_kept(request: &Request, kept: &KeptPredictions) -> Result<Prediction, TaskError> {
+    let place = kept.place(request);
     if let Some(result) = place.as_ref().and_then(Place::get) {
         return Ok(Prediction { result });
     }
@@ -100,11 +119,36 @@ fn made_or_kept(request: &Request, kept: Option<&Kept>) -> Result<Prediction, Ta
         })
     })?;
     if let Some(place) = place {
-        place.put(&prediction.result);
+        // What cannot be kept is simulated again.
+        let _ = place.put(&prediction.result);
     }
     Ok(prediction)
 }
 
 fn pop<'r>(left: &Mutex<Vec<&'r Request>>) -> Option<&'r Request> {
     left.lock().expect("nobody panicked").pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_found_again_only_for_the_same_request_and_program() {
+        let by = |program| KeptPredictions {
+            folder: Kept::in_target("predictions"),
+            program: Some(program),
+        };
+        let request = |set: &[&str]| Request {
+            scenario: "emc-cx3-20-performance".to_owned(),
+            set: set.iter().map(|word| (*word).to_owned()).collect(),
+            checksum: false,
+            is_drill: false,
+        };
+        let place = |program, set: &[&str]| by(program).place(&request(set)).unwrap();
+        let paths = [place(1, &[]), place(2, &[]), place(1, &["test.seed=2"])];
+        assert_eq!(place(1, &[]), paths[0]);
+        assert_ne!(paths[0], paths[1]);
+        assert_ne!(paths[0], paths[2]);
+    }
 }

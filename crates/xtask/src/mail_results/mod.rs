@@ -1,9 +1,9 @@
 //! `cargo xtask mail-results`: which mail servers keep their word under which fault, in
 //! `docs/mail-results.md`.
 //!
-//! Each cell is a scenario that is given to `brunt load`, as often as it says. Results are kept in
-//! `target/mail-results`, so that what was interrupted goes on where it was; cells without one are
-//! empty on the page.
+//! Each cell is a scenario that is given to `brunt load`, as often as it says: every cell once, then
+//! every cell a second time. Results are kept in `target/mail-results`; a run without one is made
+//! the next time.
 
 mod cells;
 mod page;
@@ -18,6 +18,7 @@ use brunt_report::RunResult;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::kept::{self, Place};
 use crate::{TaskError, root, say};
 use cells::Cell;
 
@@ -61,17 +62,19 @@ pub(crate) fn run(args: &MailResultsArgs) -> Result<(), TaskError> {
     };
     let beside = std::env::current_exe().map_err(|error| at(Path::new("/proc/self/exe"), error))?;
     let program = args.program.clone().unwrap_or_else(|| beside.with_file_name("brunt"));
-    for cell in cells.iter().filter(wanted).filter(|_| !args.page) {
-        for number in 0..cell.fault.times {
-            if kept(cell, number).is_none() {
+    let most = cells.iter().map(|cell| cell.fault.times).max().unwrap_or_default();
+    for number in (0..most).filter(|_| !args.page) {
+        for cell in cells.iter().filter(wanted).filter(|cell| number < cell.fault.times) {
+            let place = place(cell, number);
+            if !matches!(place.get(), Some(Kept::Result(_))) {
                 let result = measure(&program, cell)?;
                 say(&format!("{} {number}: {}", cell.name(), page::in_a_word(&result)));
-                keep(cell, number, &result)?;
+                place.put(&result).map_err(|error| at(Path::new(&cell.name()), error))?;
             }
         }
     }
     let text = page::page(&cells, |cell| {
-        (0..cell.fault.times).filter_map(|number| kept(cell, number)).collect()
+        (0..cell.fault.times).filter_map(|number| place(cell, number).get()).collect()
     });
     let path = root().join("docs/mail-results.md");
     fs::write(&path, text).map_err(|error| at(&path, error))
@@ -110,22 +113,9 @@ fn measure(program: &Path, cell: &Cell) -> Result<Kept, TaskError> {
     Ok(kept)
 }
 
-fn place(cell: &Cell, number: u32) -> PathBuf {
-    root().join("target/mail-results").join(format!("{}-{number}.json", cell.name()))
-}
-
-fn kept(cell: &Cell, number: u32) -> Option<Kept> {
-    serde_json::from_slice(&fs::read(place(cell, number)).ok()?).ok()
-}
-
-/// It gets its name when it is whole.
-fn keep(cell: &Cell, number: u32, kept: &Kept) -> Result<(), TaskError> {
-    let path = place(cell, number);
-    let part = path.with_extension("part");
-    let text = serde_json::to_vec(kept).expect("a result has no maps with odd keys");
-    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(|error| at(&path, error))?;
-    fs::write(&part, text).map_err(|error| at(&part, error))?;
-    fs::rename(&part, &path).map_err(|error| at(&path, error))
+fn place(cell: &Cell, number: u32) -> Place {
+    let name = format!("{}-{number}", cell.name());
+    kept::Kept::in_target("mail-results").place(&name, &cell.scenario())
 }
 
 fn at(path: &Path, error: std::io::Error) -> TaskError {

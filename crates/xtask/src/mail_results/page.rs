@@ -12,14 +12,13 @@ use super::cells::Cell;
 const HEAD: &str = "\
 # Which mail servers keep their word
 
-Measured by `cargo xtask mail-results`, which makes this page: each row is a scenario of [`brunt load`](mail.md), run as often as
-its first column of figures says. Results are kept in `target/mail-results`, and what has none is run the next time; rows without
-figures were not run. One row again: remove its results, and `cargo xtask mail-results --only NAME`. It takes root, Dovecot,
+Measured by `cargo xtask mail-results`, which makes this page: each row is a scenario of [`brunt load`](mail.md), run once or
+several times. Results are kept in `target/mail-results`; the next call makes the runs that have none. It takes root, Dovecot,
 Postfix, and for some rows Cyrus and Exim, which can be unpacked (`BRUNT_UNPACKED_SERVERS`).
 
-* **Verdict**: of its runs, and which promises were broken; *no answer* is none.
-* **Accepted** and everything after it are deliveries, summed over the runs.
-* **Lost** are accepted and nowhere; *unreadable* and *changed* ones count with them.
+* **Verdict**: how its runs ended, which promises were broken, why a run was refused, and how many are still to be made.
+* **Accepted** and what follows are deliveries, summed over the runs that have a result.
+* **Lost** are accepted and nowhere; those that cannot be read, or came changed, count with them.
 * **Explained** and *doubled* are there more than once, with a fault that explains it and without.
 * **Late** are there more than a minute after their acceptance, or still in the queue.
 * **Open** had no answer: there, and not there.
@@ -53,7 +52,7 @@ pub(super) fn page(cells: &[Cell], kept: impl Fn(&Cell) -> Vec<Kept>) -> String 
     text
 }
 
-/// The servers of a run, with their versions, and the machine's kernel.
+/// The servers of a run, with their versions.
 fn versions(kept: &Kept) -> Option<String> {
     let Kept::Result(result) = kept else {
         return None;
@@ -66,8 +65,9 @@ fn versions(kept: &Kept) -> Option<String> {
 
 fn row(kept: &[Kept], times: u32) -> String {
     let mails: Vec<&Mail> = kept.iter().filter_map(mail).collect();
-    if kept.is_empty() {
-        return "not run | | | | | | | |".to_owned();
+    let verdicts = verdicts(kept, times);
+    if mails.is_empty() {
+        return format!("{verdicts} | | | | | | | |");
     }
     let sum = |of: fn(&Mail) -> u64| grouped(mails.iter().map(|mail| of(mail)).sum());
     let open =
@@ -78,7 +78,7 @@ fn row(kept: &[Kept], times: u32) -> String {
         all => format!("{} of {all}", controls.iter().filter(|one| one.lost > 0).count()),
     };
     [
-        verdicts(kept, times),
+        verdicts,
         sum(|mail| mail.ledger.accepted),
         sum(|mail| mail.ledger.lost + mail.ledger.unreadable + mail.ledger.changed),
         sum(|mail| mail.ledger.explained_double),
@@ -108,13 +108,15 @@ fn verdicts(kept: &[Kept], times: u32) -> String {
         Kept::Refused(why) => Some(why.replace('|', "/")),
         Kept::Result(_) => None,
     });
-    said.extend(why);
+    said.extend(why.map(|why| format!("refused: {why}")));
     let failed = kept.iter().filter(|one| in_a_word(one) == "fail");
     let broken: BTreeSet<String> = failed.flat_map(broken).collect();
     said.extend(broken);
     let missing = (times as usize).saturating_sub(kept.len());
-    if missing > 0 {
-        said.push(format!("{missing} not run"));
+    match missing {
+        0 => {}
+        missing if missing == times as usize => said.push("not run".to_owned()),
+        missing => said.push(format!("{missing} not run")),
     }
     said.join(", ")
 }
@@ -152,6 +154,6 @@ mod tests {
         let page = page(&cells, |_| Vec::new());
         assert_eq!(page.matches("| not run |").count(), cells.len());
         let refused = [Kept::Refused("exim4 is not installed".to_owned())];
-        assert_eq!(row(&refused, 3).split(" | ").next(), Some("exim4 is not installed, 2 not run"));
+        assert_eq!(row(&refused, 3), "refused: exim4 is not installed, 2 not run | | | | | | | |");
     }
 }
