@@ -92,6 +92,8 @@ pub enum Deed {
     HalfOpen(Hop, Span),
     /// There is no room for so long.
     DiskFull(Part, Span),
+    /// Every mailbox is at its limit for so long.
+    QuotaFull(Span),
 }
 
 /// When it is done.
@@ -135,7 +137,7 @@ impl Deed {
                 (FaultKind::Connection, between)
             }
             Self::Cut(_) | Self::HalfOpen(..) | Self::Slow(..) => (FaultKind::Connection, 0),
-            Self::DiskFull(..) => (FaultKind::Room, 0),
+            Self::DiskFull(..) | Self::QuotaFull(_) => (FaultKind::Room, 0),
         };
         Fault { kind, from, until, in_flight }
     }
@@ -150,6 +152,11 @@ impl Deed {
         matches!(self, Self::PowerCut(_) | Self::DiskFull(..))
     }
 
+    /// Whether it takes mailboxes with limits.
+    pub fn needs_limits(self) -> bool {
+        matches!(self, Self::QuotaFull(_))
+    }
+
     /// Whether it takes a relay before the store.
     pub fn needs_relay(self) -> bool {
         match self {
@@ -157,6 +164,7 @@ impl Deed {
             Self::Restart(part) | Self::DiskFull(part, _) => part == Part::Relay,
             Self::PowerCut(machine) => machine == Machine::Only(Part::Relay),
             Self::Cut(hop) | Self::Slow(hop, ..) | Self::HalfOpen(hop, _) => hop == Hop::Delivery,
+            Self::QuotaFull(_) => false,
         }
     }
 
@@ -250,6 +258,7 @@ mod tests {
             assert_eq!(explains(Deed::Kill(master)), 20);
             assert_eq!(explains(Deed::DiskFull(part, long)), 0);
         }
+        assert_eq!(explains(Deed::QuotaFull(long)), 0);
         for (service, doubles) in
             [(Service::Lmtp, 20), (Service::Queue, 20), (Service::Imap, 0), (Service::Auth, 0)]
         {

@@ -95,6 +95,11 @@ pub enum ServerError {
     /// A server keeps its mail on the file system of the run.
     #[error("the server has no file system of its own, whose power could be cut")]
     NoVolume,
+    /// The store has no limits of mailboxes that could be lowered.
+    #[error(
+        "mailboxes of {0} have no limits that could be lowered; those of Dovecot can have them"
+    )]
+    NoLimits(&'static str),
     /// There is no server with a queue.
     #[error("there is no relay, so there is no queue")]
     NoQueue,

@@ -1,4 +1,4 @@
-//! What a test does to servers: kill, freeze, cut the power, take the room.
+//! What a test does to servers: kill, freeze, cut the power, take the room of a disk or of mailboxes.
 
 use brunt_mail::incident::{Part, Service};
 use rustix::process::Signal;
@@ -140,6 +140,22 @@ impl MailSystem {
     /// As [`Self::fill`].
     pub fn free(&self, part: Part) -> Result<(), ServerError> {
         self.volume(part)?.free()
+    }
+
+    /// Leaves no room in any mailbox: what is delivered from now on is refused for the moment (4xx).
+    ///
+    /// # Errors
+    /// [`ServerError::NoLimits`] when mailboxes have none ([`Self::give_limits`]).
+    pub fn fill_mailboxes(&self) -> Result<(), ServerError> {
+        self.store.limit(&self.accounts, true)
+    }
+
+    /// Gives the room back that [`Self::fill_mailboxes`] took.
+    ///
+    /// # Errors
+    /// As [`Self::fill_mailboxes`].
+    pub fn free_mailboxes(&self) -> Result<(), ServerError> {
+        self.store.limit(&self.accounts, false)
     }
 
     fn volume(&self, part: Part) -> Result<&Volume, ServerError> {

@@ -69,7 +69,8 @@ impl StoreServer {
             Store::Dovecot { format, fsync } => {
                 let home = Self::home(store, home);
                 let ports = dovecot_ports(has_relay, ports);
-                let setup = dovecot::Setup { home, format, fsync, user, ports };
+                let has_limits = false;
+                let setup = dovecot::Setup { home, format, fsync, user, ports, has_limits };
                 (StoreSetup::Dovecot(setup), Installed::dovecot()?)
             }
             Store::Cyrus => {
@@ -114,12 +115,35 @@ impl StoreServer {
     pub(crate) fn start(&mut self, accounts: &Accounts) -> Result<(), ServerError> {
         self.running = None;
         self.running = Some(match &self.setup {
-            StoreSetup::Dovecot(setup) => RunningStore::Dovecot(setup.start(&self.installed)?),
+            StoreSetup::Dovecot(setup) => {
+                RunningStore::Dovecot(setup.start(&self.installed, accounts)?)
+            }
             StoreSetup::Cyrus(setup) => {
                 RunningStore::Cyrus(setup.start(&self.installed, accounts)?)
             }
         });
         Ok(())
+    }
+
+    /// Gives mailboxes limits from its next start on.
+    pub(crate) fn give_limits(&mut self) -> Result<(), ServerError> {
+        match &mut self.setup {
+            StoreSetup::Dovecot(setup) => {
+                setup.has_limits = true;
+                Ok(())
+            }
+            StoreSetup::Cyrus(_) => Err(ServerError::NoLimits(cyrus::NAME)),
+        }
+    }
+
+    /// Leaves the mailboxes of `accounts` no room, or any.
+    pub(crate) fn limit(&self, accounts: &Accounts, are_full: bool) -> Result<(), ServerError> {
+        match &self.setup {
+            StoreSetup::Dovecot(setup) if setup.has_limits => {
+                setup.limit(accounts, are_full, &self.installed)
+            }
+            _ => Err(ServerError::NoLimits(self.name())),
+        }
     }
 
     /// Waits until it greets at every port again.

@@ -104,7 +104,7 @@ pub struct Started {
 pub struct MailSystem {
     plan: Plan,
     home: PathBuf,
-    accounts: Accounts,
+    pub(crate) accounts: Accounts,
     ports: Ports,
     pub(crate) store: StoreServer,
     pub(crate) relay: Option<RelayServer>,
@@ -246,6 +246,15 @@ impl MailSystem {
     pub fn deliver_elsewhere(&mut self) -> Result<(), ServerError> {
         self.delivers_elsewhere = true;
         self.draw()
+    }
+
+    /// Gives mailboxes of the store, which does not run yet, limits that can be lowered
+    /// ([`Self::fill_mailboxes`]).
+    ///
+    /// # Errors
+    /// [`ServerError::NoLimits`] for another store than Dovecot.
+    pub fn give_limits(&mut self) -> Result<(), ServerError> {
+        self.store.give_limits()
     }
 
     fn draw(&mut self) -> Result<(), ServerError> {

@@ -112,6 +112,11 @@ impl Hands {
                 world.sleep(span).await;
                 attendant.order(world, move |system| system.free(part)).await
             }
+            Deed::QuotaFull(span) => {
+                attendant.order(world, |system| system.fill_mailboxes()).await?;
+                world.sleep(span).await;
+                attendant.order(world, |system| system.free_mailboxes()).await
+            }
             Deed::Cut(hop) => {
                 self.through(hop, Relay::sever);
                 Ok(())

@@ -49,7 +49,7 @@ use brunt_mail::incident::{Deed, Hop};
 use brunt_report::result::{MailQueue, MailServer, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
-use brunt_servers::{MailSystem, Part, Plan};
+use brunt_servers::{MailSystem, Part, Plan, Store};
 use brunt_users::Tally;
 use brunt_world::World;
 
@@ -110,6 +110,7 @@ pub fn run(
 ) -> Result<RunResult, LoadError> {
     let users = options.plan.users;
     let work = options.demand.work.as_ref();
+    possible(options)?;
     preflight::room(users, work, folder.path())?;
     for doubt in preflight::provide(users, work, (true, true))? {
         listener.step(&doubt);
@@ -128,19 +129,36 @@ pub fn run(
     ended.map(|result| control::judge(result, options, control))
 }
 
+/// Refuses what cannot be done to these servers, before anything is started.
+fn possible(options: &LoadOptions) -> Result<(), LoadError> {
+    let Plan { store, relay, .. } = &options.plan;
+    for (Incident { deed, .. }, what) in
+        options.incidents.iter().zip(planned(&options.incidents, &options.plan))
+    {
+        let why = match deed {
+            deed if deed.needs_relay() && relay.is_none() => "there is no relay",
+            deed if deed.needs_limits() && *store == Store::Cyrus => {
+                "brunt lowers the limits of Dovecot's mailboxes alone"
+            }
+            _ => continue,
+        };
+        return Err(LoadError::Numbers(format!("{what}: {why}")));
+    }
+    Ok(())
+}
+
 /// Servers for these options in the folder `home`.
 fn made(home: &Path, options: &LoadOptions) -> Result<MailSystem, LoadError> {
     let deeds = || options.incidents.iter().map(|incident| incident.deed);
-    if let Some(deed) = deeds().find(|deed| deed.needs_relay() && options.plan.relay.is_none()) {
-        let what = words::done(deed, &[]);
-        return Err(LoadError::Numbers(format!("{what}: there is no relay")));
-    }
     let mut system = match deeds().any(Deed::needs_volumes) {
         true => MailSystem::make_on_volumes(home, &options.plan, options.demand.volume_bytes())?,
         false => MailSystem::make(home, &options.plan)?,
     };
     if deeds().any(|deed| deed.hop() == Some(Hop::Delivery)) {
         system.deliver_elsewhere()?;
+    }
+    if deeds().any(Deed::needs_limits) {
+        system.give_limits()?;
     }
     Ok(system)
 }

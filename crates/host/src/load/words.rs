@@ -35,6 +35,7 @@ pub(super) fn begins(deed: Deed, names: &Names) -> String {
         Deed::Slow(_, delay, span) => format!("{whose} take {delay} longer for {span}"),
         Deed::HalfOpen(_, span) => format!("{whose} carry nothing for {span}"),
         Deed::DiskFull(_, span) => format!("{whose} has no room for {span}"),
+        Deed::QuotaFull(span) => format!("{whose} are full for {span}"),
     }
 }
 
@@ -50,6 +51,7 @@ pub(super) fn done(deed: Deed, names: &Names) -> String {
         Deed::Slow(..) => format!("{whose} slow"),
         Deed::HalfOpen(..) => format!("{whose} half-open"),
         Deed::DiskFull(..) => format!("disk of {whose} full"),
+        Deed::QuotaFull(_) => format!("{whose} full"),
     }
 }
 
@@ -74,6 +76,7 @@ pub(super) fn whose(deed: Deed, names: &Names) -> (String, bool) {
         Deed::Cut(hop) | Deed::Slow(hop, ..) | Deed::HalfOpen(hop, _) => {
             (format!("connections {hop}"), true)
         }
+        Deed::QuotaFull(_) => (format!("mailboxes of {}", name(Part::Store)), true),
     }
 }
 
@@ -120,6 +123,11 @@ mod tests {
                 Deed::DiskFull(Part::Store, second),
                 "Dovecot has no room for 1.0 s",
                 "disk of Dovecot full",
+            ),
+            (
+                Deed::QuotaFull(second),
+                "mailboxes of Dovecot are full for 1.0 s",
+                "mailboxes of Dovecot full",
             ),
         ] {
             assert_eq!((begins(deed, &NAMES).as_str(), done(deed, &NAMES).as_str()), (begun, was));

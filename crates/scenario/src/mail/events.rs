@@ -20,7 +20,7 @@ use super::super::section::{self, Section};
 use super::super::tree::{Node, Value};
 
 /// The words of `what` and their keys besides `at`.
-const WORDS: [(&str, &[&str]); 8] = [
+const WORDS: [(&str, &[&str]); 9] = [
     ("kill", &["server", "service"]),
     ("freeze", &["server", "service", "lasts"]),
     ("restart", &["server"]),
@@ -29,6 +29,7 @@ const WORDS: [(&str, &[&str]); 8] = [
     ("connections slow", &["hop", "delay", "lasts"]),
     ("connections half-open", &["hop", "lasts"]),
     ("disk full", &["server", "lasts"]),
+    ("quota full", &["lasts"]),
 ];
 const PARTS: [(&str, Part); 2] = [("store", Part::Store), ("relay", Part::Relay)];
 /// Services but the first process, which every server has.
@@ -86,7 +87,8 @@ fn one(node: Node) -> Result<Incident, Refusal> {
             Deed::Slow(hop(&mut section), delay, lasts(&mut section))
         }
         "connections half-open" => Deed::HalfOpen(hop(&mut section), lasts(&mut section)),
-        _ => Deed::DiskFull(server(&mut section), lasts(&mut section)),
+        "disk full" => Deed::DiskFull(server(&mut section), lasts(&mut section)),
+        _ => Deed::QuotaFull(lasts(&mut section)),
     };
     Ok(Incident { at, deed })
 }
@@ -194,6 +196,7 @@ fn written(deed: Deed) -> (&'static str, String) {
         }
         Deed::HalfOpen(at, long) => ("connections half-open", hop(at) + &lasts(long)),
         Deed::DiskFull(part, long) => ("disk full", server(part) + &lasts(long)),
+        Deed::QuotaFull(long) => ("quota full", lasts(long)),
     }
 }
 
@@ -248,13 +251,14 @@ mod tests {
                 "\"disk full\"\nserver = \"store\"\nlasts = \"3s\"",
                 Deed::DiskFull(Part::Store, long),
             ),
+            ("\"quota full\"\nlasts = \"3s\"", Deed::QuotaFull(long)),
         ] {
             let read = events(&format!("[[event]]\nat = \"3s\"\nwhat = {text}\n")).unwrap();
             assert_eq!(read, [Incident { at: Moment::After(long), deed }], "{text}");
             let middle = events(&format!("[[event]]\nwhat = {text}\n")).unwrap();
             assert_eq!(middle, [Incident { at: Moment::Middle, deed }], "{text}");
         }
-        assert_eq!(WORDS.len(), 8);
+        assert_eq!(WORDS.len(), 9);
     }
 
     #[test]

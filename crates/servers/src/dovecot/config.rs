@@ -17,9 +17,12 @@ struct Words {
     unlimited: &'static str,
 }
 
+/// The first version of the newer language.
+const TWO_FOUR: Version = Version { major: 2, minor: 4, patch: 0 };
+
 /// The configuration of `setup` for `version`.
 pub(super) fn text(setup: &Setup, version: Version) -> String {
-    if version < (Version { major: 2, minor: 4, patch: 0 }) {
+    if version < TWO_FOUR {
         let words = Words { requests: "service_count", unlimited: "0" };
         format!("{}{}", two_three(setup), both(setup, &words))
     } else {
@@ -28,26 +31,52 @@ pub(super) fn text(setup: &Setup, version: Version) -> String {
     }
 }
 
+/// A field of a user that leaves mailboxes no room for a byte.
+pub(super) fn full(version: Version) -> &'static str {
+    match version < TWO_FOUR {
+        true => "userdb_quota_rule=*:bytes=1",
+        false => "userdb_quota_storage_size=1",
+    }
+}
+
 fn two_three(setup: &Setup) -> String {
     let home = setup.home.display();
     let protocols = if setup.ports.submission.is_some() { " submission" } else { "" };
     let (user, group) = (&setup.user.name, &setup.user.group);
+    let fields = format!("uid={user} gid={group} home={home}/mail/%n");
+    // What is cached of a user would be the limit of an hour ago.
+    let users = match setup.has_limits {
+        false => {
+            format!("auth_cache_size = 10M\nuserdb {{\n  driver = static\n  args = {fields}\n}}\n")
+        }
+        true => format!(
+            "\
+userdb {{
+  driver = passwd-file
+  args = username_format=%n {}
+  default_fields = {fields}
+}}
+mail_plugins = quota
+plugin {{
+  quota = count:User quota
+  quota_vsizes = yes
+  quota_grace = 0
+}}
+",
+            setup.limits().display()
+        ),
+    };
     format!(
         "\
 protocols = imap lmtp{protocols}
 ssl_cert = <{home}/cert.pem
 ssl_key = <{home}/key.pem
 disable_plaintext_auth = no
-auth_cache_size = 10M
 passdb {{
   driver = passwd-file
   args = username_format=%n {home}/passwd
 }}
-userdb {{
-  driver = static
-  args = uid={user} gid={group} home={home}/mail/%n
-}}
-mail_location = {}:~/{}
+{users}mail_location = {}:~/{}
 ",
         setup.format.name(),
         setup.format.folder()
@@ -58,6 +87,24 @@ fn two_four(setup: &Setup) -> String {
     let home = setup.home.display();
     let submission = if setup.ports.submission.is_some() { "yes" } else { "no" };
     let (user, group) = (&setup.user.name, &setup.user.group);
+    let (driver, file, quota) = match setup.has_limits {
+        false => ("static", String::new(), ""),
+        true => (
+            "passwd-file",
+            format!(
+                "  auth_username_format = %{{user | username}}\n  passwd_file_path = {}\n",
+                setup.limits().display()
+            ),
+            "\
+mail_plugins {
+  quota = yes
+}
+quota_storage_grace = 0
+quota \"User quota\" {
+}
+",
+        ),
+    };
     format!(
         "\
 dovecot_config_version = 2.4.0
@@ -74,8 +121,8 @@ passdb passwd-file {{
   auth_username_format = %{{user | username}}
   passwd_file_path = {home}/passwd
 }}
-userdb static {{
-  fields {{
+userdb {driver} {{
+{file}  fields {{
     uid = {user}
     gid = {group}
     home = {home}/mail/%{{user | username}}
@@ -84,7 +131,7 @@ userdb static {{
 mail_driver = {}
 mail_path = ~/{}
 mail_inbox_path =
-",
+{quota}",
         setup.format.name(),
         setup.format.folder()
     )
@@ -95,6 +142,7 @@ fn both(setup: &Setup, words: &Words) -> String {
     let Words { requests, unlimited } = words;
     let home = setup.home.display();
     let (user, group, ports) = (&setup.user.name, &setup.user.group, &setup.ports);
+    let full = if setup.has_limits { "quota_full_tempfail = yes\n" } else { "" };
     let mut text = format!(
         "\
 base_dir = {home}/run
@@ -114,7 +162,7 @@ auth_mechanisms = plain login scram-sha-256
 auth_failure_delay = 0
 mail_fsync = {}
 recipient_delimiter = +
-protocol imap {{
+{full}protocol imap {{
   mail_max_userip_connections = 0
 }}
 protocol lmtp {{

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //!   dovecot/ dovecot.conf  passwd  cert.pem  key.pem     read
+//!            limits                                      how much each mailbox may hold, where that changes
 //!            run/ state/ log/                            sockets, state, log
 //!            mail/u0000/ ..                              the mailboxes
 //! ```
@@ -17,7 +18,7 @@ use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Account, Accounts};
 use crate::certificate::Certificate;
 use crate::error::ServerError;
 use crate::files;
@@ -93,6 +94,8 @@ pub(crate) struct Setup {
     pub(crate) fsync: MailFsync,
     pub(crate) user: User,
     pub(crate) ports: Ports,
+    /// Whether mailboxes have limits, which can be lowered while it runs.
+    pub(crate) has_limits: bool,
 }
 
 /// Where it listens.
@@ -129,8 +132,33 @@ impl Setup {
         self.home.join("log/dovecot.log")
     }
 
+    /// The file of the limits, which is read again when it changes.
+    fn limits(&self) -> PathBuf {
+        self.home.join("limits")
+    }
+
+    /// Leaves mailboxes of `accounts` no room, or any.
+    pub(crate) fn limit(
+        &self,
+        accounts: &Accounts,
+        are_full: bool,
+        installed: &Installed,
+    ) -> Result<(), ServerError> {
+        let field = if are_full { config::full(installed.version) } else { "" };
+        let line = |account: &Account| format!("{}:::::::{field}\n", account.name);
+        let text: String = accounts.iter().map(line).collect();
+        files::write(&self.limits(), 0o600, &self.user, &text)
+    }
+
     /// Starts it, and waits until it greets at every port.
-    pub(crate) fn start(&self, installed: &Installed) -> Result<Group, ServerError> {
+    pub(crate) fn start(
+        &self,
+        installed: &Installed,
+        accounts: &Accounts,
+    ) -> Result<Group, ServerError> {
+        if self.has_limits {
+            self.limit(accounts, false, installed)?;
+        }
         let configuration = self.home.join("dovecot.conf");
         files::write(&configuration, 0o644, &self.user, &config::text(self, installed.version))?;
         // What a killed one has left: its number may be somebody else's by now.

@@ -77,6 +77,49 @@ fn a_service_that_was_killed_comes_back() {
 }
 
 #[test]
+fn full_mailboxes_refuse_for_the_moment_and_take_mail_again() {
+    if !has_dovecot("dovecot::full_mailboxes_refuse_for_the_moment_and_take_mail_again") {
+        return;
+    }
+    for format in [Format::Sdbox, Format::Maildir, Format::Mdbox] {
+        let home = folder();
+        let plan = plan(format, None);
+        let mut system = MailSystem::make(&home.path().join("servers"), &plan).unwrap();
+        let without = system.fill_mailboxes().unwrap_err().to_string();
+        assert!(without.starts_with("mailboxes of Dovecot have no limits"), "{without}");
+        system.give_limits().unwrap();
+        system.start().unwrap();
+        let at = system.addresses();
+        let accounts: Vec<_> = system.accounts().iter().cloned().collect();
+        let deliver = |subject: &str| {
+            deliver(at.lmtp, "LHLO", &[&accounts[1], &accounts[2]], subject).concat()
+        };
+        assert_eq!(deliver("one").matches("250 ").count(), 2);
+        // Again and again: the file of the limits is noticed by its size, too.
+        for subject in ["two", "three"] {
+            system.fill_mailboxes().unwrap();
+            let refused = deliver("refused");
+            assert_eq!(refused.matches("452 4.2.2 ").count(), 2, "{refused}");
+            system.free_mailboxes().unwrap();
+            let accepted = deliver(subject);
+            assert_eq!(accepted.matches("250 ").count(), 2, "{accepted}");
+        }
+        assert_eq!(subjects(at.imap, &accounts[1]), ["one", "two", "three"]);
+        assert!(recipient(at.lmtp, "LHLO", "nobody@test.invalid").starts_with("550 "));
+        // A start lifts limits, and a later look at the mail needs none.
+        system.fill_mailboxes().unwrap();
+        system.kill(Part::Store).unwrap();
+        system.start_part(Part::Store).unwrap();
+        assert_eq!(deliver("four").matches("250 ").count(), 2);
+        system.stop().unwrap();
+        let mut again = MailSystem::open(&home.path().join("servers")).unwrap();
+        again.start().unwrap();
+        let found = subjects(again.addresses().imap, &accounts[2]);
+        assert_eq!(found, ["one", "two", "three", "four"]);
+    }
+}
+
+#[test]
 fn nothing_is_left_after_a_panic() {
     if !has_dovecot("dovecot::nothing_is_left_after_a_panic") {
         return;

@@ -67,7 +67,7 @@ const fn relay(key: &'static str, title: &'static str, lines: &'static str) -> S
     Servers { key, title, lines, has_relay: true, is_dovecot: true }
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 12] = [
     Fault { lines: "kill = false\n", ..fault("nothing", "none", "") },
     Fault {
         deliveries: 600,
@@ -120,6 +120,10 @@ const FAULTS: [Fault; 11] = [
         "disk of the store full for 2 s",
         "what = \"disk full\"\nserver = \"store\"\nlasts = \"2s\"\n",
     ),
+    Fault {
+        needs_dovecot: true,
+        ..fault("quota-full", "mailboxes full for 2 s", "what = \"quota full\"\nlasts = \"2s\"\n")
+    },
 ];
 
 const fn fault(key: &'static str, title: &'static str, events: &'static str) -> Fault {

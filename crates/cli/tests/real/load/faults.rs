@@ -101,6 +101,34 @@ fn what_happens_between_relay_and_store_is_kept_too() {
 }
 
 #[test]
+fn full_mailboxes_refuse_and_a_relay_waits_for_them() {
+    let name = "load::faults::full_mailboxes_refuse_and_a_relay_waits_for_them";
+    if !has_dovecot(name) {
+        return;
+    }
+    let event = "[[event]]\nat = \"300ms\"\nwhat = \"quota full\"\nlasts = \"1s\"\n";
+    let mail = |server: &str| format!("server = \"{server}\"\nusers = 8\ndeliveries = 3000");
+    let home = folder();
+    let (output, result) = with_events(home.path(), &mail("dovecot"), event);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(of(&result, "refused") > 0 && of(&result, "lost") == 0, "{result}");
+    assert_eq!(of(&result, "found"), of(&result, "accepted"), "{result}");
+    assert_eq!(result["mail"]["faults"][0]["what"], "mailboxes of Dovecot full");
+    let (output, _) = with_events(home.path(), &mail("cyrus"), event);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    if let Err(why) = Installed::postfix() {
+        return skip(name, &why.to_string());
+    }
+    let home = folder();
+    let (output, result) = with_events(home.path(), &mail("postfix"), event);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!((of(&result, "refused"), of(&result, "bounced")), (0, 0), "{result}");
+    assert_eq!(of(&result, "found"), of(&result, "accepted"), "{result}");
+    let reasons = result["reasons"].to_string();
+    assert!(reasons.contains("the relay put mail off"), "{reasons}");
+}
+
+#[test]
 fn a_power_cut_loses_nothing_but_in_its_control() {
     let name = "load::faults::a_power_cut_loses_nothing_but_in_its_control";
     if !has_power(name) {
