@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
-use brunt_report::result::{Fleet, ResultError, World};
 use brunt_report::points::Points;
+use brunt_report::result::{Fleet, ResultError, World};
 use brunt_report::{
     Event, JOURNAL, ReadError, Run, RunFolder, RunResult, Timestamp, TogetherError, are_one_test,
     journal_in, of_fleet, result_in, sum_in, together,

@@ -139,7 +139,6 @@ fn look(world: &World, after: Span) -> Disturbance {
                 sockets.count(),
                 status("VmRSS:")
             );
-            Vec::new()
         })
     })
 }

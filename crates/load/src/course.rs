@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use brunt_mail::{Audit, Audited, Fault, Ledger, Mailing, Routing, Terms};
+use brunt_mail::{Audit, Audited, Ledger, Mailing, Routing, Terms};
 use brunt_protocols::tls::Trust;
 use brunt_run::Stop;
 use brunt_units::{Span, Time};
@@ -24,14 +24,14 @@ use crate::watching::{Arrivals, Watched, Watching};
 
 /// How many messages servers have accepted and not delivered.
 pub trait Queue {
-    /// Asks now. `None` when nobody can say.
+    /// Asks now. `None` when there is no answer.
     fn waiting(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + '_>>;
 }
 
 /// What is done to the servers while messages are sent. It waits for its moment itself, with
-/// [`Progress::beginning`], the world's clock or [`Progress::reached`], and returns the faults that it made. Draining begins
-/// when it has ended.
-pub type Disturbance = Box<dyn FnOnce(Rc<Progress>) -> Pin<Box<dyn Future<Output = Vec<Fault>>>>>;
+/// [`Progress::beginning`], the world's clock or [`Progress::reached`], and tells of the faults that it made
+/// ([`Progress::fault`]). Draining begins when it has ended.
+pub type Disturbance = Box<dyn FnOnce(Rc<Progress>) -> Pin<Box<dyn Future<Output = ()>>>>;
 
 /// How long accepted messages may take.
 pub enum Drain {
@@ -46,7 +46,7 @@ pub enum Drain {
         /// From the end of sending.
         deadline: Span,
     },
-    /// This long, because nobody can be asked.
+    /// This long, because there is no queue to ask.
     Deadline(Span),
 }
 
@@ -118,14 +118,14 @@ pub struct Drained {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Finished {
+    /// Messages that were begun: what was sent, and what came before it and after it.
+    pub messages: u32,
     /// What was sent.
     pub sent: Sent,
     /// How mailboxes were filled before, if they were.
     pub filled: Option<Filled>,
     /// What users did, if there were any.
     pub tally: Option<Tally>,
-    /// What was done to the servers.
-    pub faults: Vec<Fault>,
     /// How draining ended.
     pub drained: Drained,
     /// How soon mail was seen, if it was watched.
@@ -176,7 +176,7 @@ pub fn unfit(course: &Course) -> Option<String> {
 fn unsafe_end(endpoint: &Endpoint, has_trust: bool) -> Option<String> {
     let has_tls = endpoint.tls != TlsUse::None;
     if has_tls && !has_trust {
-        return Some(format!("nobody is trusted with the certificate of {}", endpoint.address));
+        return Some(format!("no certificate is trusted for {}", endpoint.address));
     }
     let shows_password = endpoint.login != Login::None && !has_tls && !endpoint.is_own_machine();
     shows_password.then(|| format!("passwords go to {} only over TLS", endpoint.address))
@@ -216,16 +216,14 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
             (sent, Some(tally))
         }
     };
-    let faults = match disturbance {
-        Some(disturbance) => disturbance.await,
-        None => Vec::new(),
-    };
+    if let Some(disturbance) = disturbance {
+        disturbance.await;
+    }
+    senders.keep()?;
     let ledger = &senders.ledger;
-    faults.iter().for_each(|fault| ledger.borrow_mut().fault(*fault));
     // Nothing that comes after its end is read back.
-    ledger.borrow_mut().end(sent.until);
-    let unwritten = ledger.borrow_mut().take_unwritten();
-    keep.append(&unwritten)?;
+    ledger.borrow_mut().end(senders.now());
+    senders.keep()?;
     let drained = drain(world, &course.drain).await;
     let arrivals = Rc::new(watching.end().await);
     let watched = arrivals.against(&ledger.borrow(), sent.from);
@@ -236,10 +234,10 @@ pub async fn run(world: &World, mut course: Course, stop: &Stop) -> Result<Finis
     let given = (audit, &arrivals);
     let audit = reading::audit(&reading, accounts, &course.reading, mailing, given).await;
     Ok(Finished {
+        messages: senders.progress.begun(),
         sent,
         filled,
         tally,
-        faults,
         drained,
         watched,
         audited: audit.finish(),
@@ -317,15 +315,18 @@ pub async fn drain(world: &World, drain: &Drain) -> Drained {
 /// may be in neither for a moment.
 async fn ask(world: &World, queue: &dyn Queue, every: Span, deadline: Time) -> brunt_mail::Queue {
     let mut empty = 0;
+    let mut known = None;
     loop {
         let left = deadline.max(world.clock.now()).since(world.clock.now());
         let waiting = world.within(left, queue.waiting()).await.flatten();
+        known = waiting.or(known);
         empty = if waiting == Some(0) { empty + 1 } else { 0 };
         if empty == 2 {
             return brunt_mail::Queue::Empty;
         }
         if world.clock.now() + every > deadline {
-            return match waiting {
+            // What it held at the last answer counts, where the last question had none.
+            return match known {
                 Some(messages) => brunt_mail::Queue::Holds(messages),
                 None => brunt_mail::Queue::DeadlinePassed,
             };

@@ -1,8 +1,9 @@
 //! How far sending is, and whether it is to stop.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use brunt_mail::Fault;
 use brunt_run::Stop;
 use brunt_units::Time;
 use brunt_world::sync::Event;
@@ -42,6 +43,7 @@ pub struct Progress {
     finished: Cell<u32>,
     accepted: Cell<u64>,
     in_flight: Cell<u32>,
+    faults: RefCell<Vec<Fault>>,
     has_begun: Cell<bool>,
     is_over: Cell<bool>,
     event: Event,
@@ -55,6 +57,7 @@ impl Progress {
             finished: Cell::new(0),
             accepted: Cell::new(0),
             in_flight: Cell::new(0),
+            faults: RefCell::default(),
             has_begun: Cell::new(false),
             is_over: Cell::new(false),
             event: Event::new(world.spawner.tasks()),
@@ -84,6 +87,16 @@ impl Progress {
     /// Messages that are on their way to the server now.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.get()
+    }
+
+    /// Something that was done to the servers has ended. It is on file before the next message is sent.
+    pub fn fault(&self, fault: Fault) {
+        self.faults.borrow_mut().push(fault);
+    }
+
+    /// Faults that were told of since the last look.
+    pub(crate) fn take_faults(&self) -> Vec<Fault> {
+        self.faults.take()
     }
 
     /// Whether no more messages will be sent.

@@ -162,25 +162,28 @@ impl Senders {
         for task in tasks {
             task.await;
         }
-        self.end()
+        self.end()?;
+        Ok(self.sent())
     }
 
-    /// What was sent, now that nothing more will be.
-    pub(crate) fn end(&self) -> Result<Sent, KeepError> {
+    /// Nothing more will be sent.
+    pub(crate) fn end(&self) -> Result<(), KeepError> {
         self.progress.end();
         self.keep()?;
-        if let Some(error) = self.failed.borrow_mut().take() {
-            return Err(error);
-        }
+        self.failed.borrow_mut().take().map_or(Ok(()), Err)
+    }
+
+    /// What was sent until now.
+    pub(crate) fn sent(&self) -> Sent {
         let (messages, accepted) = self.before.get();
-        Ok(Sent {
+        Sent {
             messages: self.progress.begun() - messages,
             accepted: self.progress.accepted() - accepted,
             sessions: self.sessions.get(),
             from: self.began.get(),
             until: self.now(),
             answers: self.answers.borrow().clone(),
-        })
+        }
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -205,8 +208,12 @@ impl Senders {
         Some(self.began.get() + Span::from_seconds(seconds))
     }
 
-    fn keep(&self) -> Result<(), KeepError> {
-        let bytes = self.ledger.borrow_mut().take_unwritten();
+    /// Writes what the ledger has learnt, and what was done to the servers.
+    pub(crate) fn keep(&self) -> Result<(), KeepError> {
+        let mut ledger = self.ledger.borrow_mut();
+        self.progress.take_faults().into_iter().for_each(|fault| ledger.fault(fault));
+        let bytes = ledger.take_unwritten();
+        drop(ledger);
         if bytes.is_empty() { Ok(()) } else { self.keep.append(&bytes) }
     }
 

@@ -16,7 +16,7 @@ use brunt_units::{Span, Time};
 
 use crate::ledger::{Fault, FaultKind};
 
-/// How long a file system may keep what nobody synced, by itself: ext4 writes its journal every five
+/// How long a file system may keep what was not synced, by itself: ext4 writes its journal every five
 /// seconds (`commit=`).
 pub const WRITES_WITHIN: Span = Span::seconds(5);
 
@@ -130,7 +130,7 @@ impl Deed {
         let (kind, in_flight) = match self {
             Self::Kill(whom) => (FaultKind::Kill, whom.in_flight(between)),
             Self::Freeze(whom, _) => (FaultKind::Freeze, whom.in_flight(between)),
-            Self::Restart(_) => (FaultKind::Kill, between),
+            Self::Restart(_) => (FaultKind::Restart, between),
             Self::PowerCut(Machine::Only(Part::Store)) => (FaultKind::PowerCut, between),
             Self::PowerCut(_) => (FaultKind::PowerCut, between.saturating_add(recent)),
             Self::Cut(Hop::Delivery) | Self::HalfOpen(Hop::Delivery, _) => {

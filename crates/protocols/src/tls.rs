@@ -35,11 +35,11 @@ pub enum Anchor {
     /// The server that shows exactly the first certificate in this PEM text, whatever its names and
     /// dates.
     Certificate(Vec<u8>),
-    /// Anybody. Only where it was asked for in so many words.
+    /// Anybody. Only where it was asked for by name.
     Anybody,
 }
 
-/// Why nobody can be trusted.
+/// Why no certificate can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {

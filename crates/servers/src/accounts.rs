@@ -1,4 +1,4 @@
-//! The accounts of throw-away servers: u0000, u0001 .., with passwords that nobody chose.
+//! The accounts of throw-away servers: u0000, u0001 .., with random passwords.
 //!
 //! They are kept where the server reads them, in a file of its user: one `name:{PLAIN}password` a
 //! line, as Dovecot's passwd-file has it.

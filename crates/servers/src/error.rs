@@ -70,7 +70,7 @@ pub enum ServerError {
     /// There are no free ports.
     #[error("no free port was found on 127.0.0.1")]
     NoPort,
-    /// The server ended, said nothing in time, or somebody else listens at its port.
+    /// The server ended, said nothing in time, or another program listens at its port.
     #[error("{server} did not start: {why}")]
     NotStarted {
         /// The server.

@@ -49,12 +49,12 @@ impl MailSystem {
         self.signal_service(service, Signal::KILL)
     }
 
-    /// Stops the processes of one service where they are (SIGSTOP). Returns how many.
+    /// Stops the processes of one service where they are (SIGSTOP).
     ///
     /// # Errors
     /// As [`Self::kill_service`].
-    pub fn freeze_service(&mut self, service: Service) -> Result<usize, ServerError> {
-        self.signal_service(service, Signal::STOP)
+    pub fn freeze_service(&mut self, service: Service) -> Result<(), ServerError> {
+        self.signal_service(service, Signal::STOP).map(drop)
     }
 
     fn signal_service(&mut self, service: Service, signal: Signal) -> Result<usize, ServerError> {
@@ -118,6 +118,8 @@ impl MailSystem {
         }
         for part in parts {
             self.running(*part)?.kill()?;
+            // What else of it has files open there.
+            self.drop_running(*part);
         }
         let mut cut = Cut { lost_unsynced: true };
         for part in parts {

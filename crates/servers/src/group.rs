@@ -64,7 +64,7 @@ impl Group {
     /// Every process that lives.
     pub(crate) fn members(&self) -> Vec<Process> {
         match Process::of(self.leader.pid) {
-            // The number has passed to somebody else: the whole group must have been gone.
+            // The number has passed to another process: the whole group must have been gone.
             Some(other) if other.started != self.leader.started => Vec::new(),
             _ => Process::of_group(self.leader.pid),
         }

@@ -1,6 +1,6 @@
 //! A guard kills a group of processes when this program ends without a word.
 //!
-//! It is a shell that waits for a line on its stdin. Whoever holds the other end sends the line when
+//! It is a shell that waits for a line on its stdin. The holder of the other end sends the line when
 //! the group is gone; if this program is killed, the kernel closes that end instead. The signal of
 //! the kernel for this purpose, `PR_SET_PDEATHSIG`, does not serve: it is tied to the thread that
 //! started the child, Postfix loses it when it changes its user, and it reaches one process.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_dies_with_whoever_holds_its_guard() {
+    fn a_group_dies_with_the_holder_of_its_guard() {
         let (mut child, leader) = group();
         let mut guard = Guard::post(&leader).unwrap();
         // What the kernel does for a program that was killed.

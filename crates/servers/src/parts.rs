@@ -182,13 +182,6 @@ impl StoreServer {
         }
     }
 
-    pub(crate) fn log(&self) -> PathBuf {
-        match &self.setup {
-            StoreSetup::Dovecot(setup) => setup.log(),
-            StoreSetup::Cyrus(setup) => setup.log(),
-        }
-    }
-
     /// The folder of what it keeps. Cyrus keeps its list of mailboxes beside them.
     pub(crate) fn durable(&self) -> PathBuf {
         match &self.setup {

@@ -82,7 +82,7 @@ fn parse(stat: &str) -> Option<(u64, i32, String)> {
 /// Who listens at a port of 127.0.0.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listener {
-    /// Nobody.
+    /// None.
     None,
     /// The processes in question alone.
     Ours,
@@ -90,7 +90,7 @@ pub(crate) enum Listener {
     Foreign,
 }
 
-/// Who listens at `port`: `processes`, or somebody else.
+/// Who listens at `port`: `processes`, or others.
 pub(crate) fn listener(port: u16, processes: &[Process]) -> Listener {
     let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     let listening = listening(&table, port);

@@ -1,4 +1,4 @@
-//! When a server is ready: it greets us, from a listener that belongs to it and to nobody else.
+//! When a server is ready: it greets us, from a listener that belongs to it alone.
 
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -143,7 +143,10 @@ impl MailSystem {
             return Err(ServerError::NeedsRoot(postfix::NAME));
         }
         fs::create_dir(home).map_err(files::at(home))?;
-        let filled = system.make_volumes(volumes).and_then(|()| system.write());
+        // What finds the folder knows whose it is, however early this ends.
+        let named = system.write_plan();
+        let filled =
+            named.and_then(|()| system.make_volumes(volumes)).and_then(|()| system.fill_in());
         if filled.is_err() {
             system.volumes.clear();
             // It was made a moment ago, by us.
@@ -184,11 +187,14 @@ impl MailSystem {
         std::iter::once((Part::Store, self.store.durable())).chain(relay).collect()
     }
 
-    fn write(&self) -> Result<(), ServerError> {
+    fn write_plan(&self) -> Result<(), ServerError> {
         let file = self.home.join(PLAN);
         let text = serde_json::to_string_pretty(&self.plan);
         let text = text.map_err(|error| ServerError::Kept { path: file.clone(), error })?;
-        files::write(&file, 0o644, &User::caller(), &text)?;
+        files::write(&file, 0o644, &User::caller(), &text)
+    }
+
+    fn fill_in(&self) -> Result<(), ServerError> {
         self.store.make(&self.accounts)?;
         self.relay.as_ref().map_or(Ok(()), |relay| relay.make(&self.accounts))
     }
@@ -238,7 +244,7 @@ impl MailSystem {
         Ok(Self { plan, home, accounts, ports, store, relay, volumes, delivers_elsewhere })
     }
 
-    /// Lets the relay, which does not run yet, deliver to a port where nobody listens: something that
+    /// Lets the relay, which does not run yet, deliver to a port without a listener: something that
     /// carries mail on to the store is to listen there ([`Addresses::delivery`]).
     ///
     /// # Errors
@@ -400,11 +406,6 @@ impl MailSystem {
         self.store.certificate().read()
     }
 
-    /// The logs of the servers.
-    pub fn logs(&self) -> Vec<PathBuf> {
-        std::iter::once(self.store.log()).chain(self.relay.iter().map(RelayServer::log)).collect()
-    }
-
     /// The servers by name and version, the relay first.
     pub fn servers(&self) -> Vec<Started> {
         let store = Started { name: self.store.name(), version: self.store.installed.version };
@@ -429,7 +430,15 @@ impl MailSystem {
 
     /// Whether every process of `part` is gone.
     pub fn is_gone(&mut self, part: Part) -> bool {
-        self.running(part).is_ok_and(|group| group.members().is_empty())
+        self.running(part).map_or(true, |group| group.members().is_empty())
+    }
+
+    pub(crate) fn drop_running(&mut self, part: Part) {
+        match (part, &mut self.relay) {
+            (Part::Store, _) => self.store.drop_running(),
+            (Part::Relay, Some(relay)) => relay.drop_running(),
+            (Part::Relay, None) => {}
+        }
     }
 
     pub(crate) fn running(&mut self, part: Part) -> Result<&mut Group, ServerError> {

@@ -52,7 +52,7 @@ impl User {
             .ok_or_else(|| ServerError::NoUser(name.to_owned()))
     }
 
-    /// Whoever calls; their name does not matter.
+    /// The caller, whose name does not matter.
     pub(crate) fn caller() -> Self {
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
         Self { name: uid.to_string(), group: gid.to_string(), uid, gid }

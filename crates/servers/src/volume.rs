@@ -7,7 +7,7 @@
 //!
 //! The drive is the kernel's page cache of the image: what ext4 has sent there survives a cut, as on
 //! a drive whose write cache has a battery. What ext4 still holds is lost. Every cut proves that on
-//! a file that nobody synced.
+//! a file that was not synced.
 //!
 //! Mounts are those of this program and its children alone ([`mounts`]), so nothing stays mounted
 //! however it ends.

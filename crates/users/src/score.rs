@@ -80,8 +80,6 @@ pub enum Until {
 }
 
 impl Until {
-    pub const ALL: [Self; 2] = [Self::TasksWaiting, Self::RefusedForGood];
-
     /// The rule's id.
     pub fn id(self) -> &'static str {
         match self {

@@ -7,7 +7,8 @@
 //!                                                  error, nothing removed
 //! ```
 //!
-//! Of a run folder of `brunt load`, the servers that were started for it go, with their mail.
+//! Of a run folder of `brunt load`, the servers that were started for it go, with their mail; so do
+//! those whose run folder is gone (`--orphans`).
 //!
 //! The same rules as of `brunt run --new` say what belongs to brunt. Run folders are results, and
 //! stay. After the answer every file is looked at again: what another program put in a file's place
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_host::consent::Consent;
 use brunt_host::folders::{self, PrepareError};
-use brunt_host::load::{LoadError, left_servers};
+use brunt_host::load::{LoadError, Orphan, left_servers, orphans};
 use brunt_host::plan;
 use brunt_host::preflight::check_places;
 use brunt_qualify::error::RunError;
@@ -44,12 +45,17 @@ Examples:
   brunt clean my-storage.toml          list it, and ask
   brunt clean my-storage.toml --yes    for scripts
   brunt clean runs/2026-11-27-041500-load          the mail servers that this run had started
+  brunt clean --orphans                those of runs whose folder is gone
 
 Databases, logs, checkpoints and backup copies go. Run folders stay. A file that brunt did not make is never removed: it ends
 the command before anything is.")]
 pub struct CleanArgs {
     /// Scenario file (TOML), - for stdin, or a run folder of brunt load [default: the demo in ./brunt-demo]
     pub scenario: Option<PathBuf>,
+
+    /// Remove the mail servers in /var/tmp whose run has no folder any more
+    #[arg(long, conflicts_with_all = ["scenario", "set"])]
+    pub orphans: bool,
 
     /// Do not ask
     #[arg(long)]
@@ -98,6 +104,9 @@ pub enum CleanError {
 /// # Errors
 /// [`CleanError`] when something is in the way.
 pub fn run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
+    if args.orphans {
+        return those_without_run(args, output);
+    }
     if let Some(run) = args.scenario.as_deref().filter(|path| path.is_dir()) {
         return servers(args, run, output);
     }
@@ -155,10 +164,36 @@ fn servers(args: &CleanArgs, folder: &Path, output: &Output) -> Result<Exit, Cle
     };
     let remark = "the servers of that run, with all mail: it cannot be audited again";
     output.talk(&format!("{}   {}\n\n{remark}", servers.display(), room_below(&servers)));
+    remove_folders(args, &[servers], output)
+}
+
+/// Removes servers whose run has no folder any more.
+fn those_without_run(args: &CleanArgs, output: &Output) -> Result<Exit, CleanError> {
+    let orphans = orphans();
+    if orphans.is_empty() {
+        output.talk("nothing to remove");
+        return Ok(Exit::Passed);
+    }
+    let line = |orphan: &Orphan| {
+        let (servers, run) = (orphan.servers.display(), orphan.run.display());
+        format!("{servers}   {}   of {run}, which is gone", room_below(&orphan.servers))
+    };
+    output.talk(&orphans.iter().map(line).collect::<Vec<_>>().join("\n"));
+    let servers: Vec<PathBuf> = orphans.into_iter().map(|orphan| orphan.servers).collect();
+    remove_folders(args, &servers, output)
+}
+
+fn remove_folders(
+    args: &CleanArgs,
+    folders: &[PathBuf],
+    output: &Output,
+) -> Result<Exit, CleanError> {
     if !args.yes && !is_confirmed(output)? {
         return Err(CleanError::Unconfirmed);
     }
-    fs::remove_dir_all(&servers)?;
+    for folder in folders {
+        fs::remove_dir_all(folder)?;
+    }
     output.talk("removed");
     Ok(Exit::Passed)
 }
@@ -170,7 +205,8 @@ fn room_below(folder: &Path) -> ByteSize {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.metadata() {
                 Ok(status) if status.is_dir() => left.push(entry.path()),
-                Ok(status) => bytes += status.len(),
+                // A file system for a power cut is mostly holes.
+                Ok(status) => bytes += 512 * status.blocks(),
                 Err(_) => {}
             }
         }

@@ -5,9 +5,8 @@
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-use brunt_servers::{MailSystem, Queue, ServerError};
+use brunt_servers::MailSystem;
 use brunt_units::Span;
 use brunt_world::World;
 
@@ -56,15 +55,6 @@ impl Attendant {
                 Err(TryRecvError::Disconnected) => panic!("the thread of the servers has panicked"),
             }
         }
-    }
-
-    /// Waits until the relay holds nothing, at most for `patience`.
-    pub(super) async fn drain(
-        &self,
-        world: &World,
-        patience: Duration,
-    ) -> Result<Queue, ServerError> {
-        self.order(world, move |system| system.drain(patience)).await
     }
 }
 

@@ -68,7 +68,7 @@ fn because(task: &MailTask, usage: Option<&MailUsage>) -> String {
     {
         return "tasks waiting: its users were still busy with the tasks before".to_owned();
     }
-    match usage {
+    match usage.filter(|usage| !usage.servers.is_empty()) {
         Some(_) => "nothing stands out: neither processors, storage nor brunt were at their limit"
             .to_owned(),
         None => "it is not known what servers used".to_owned(),

@@ -19,6 +19,8 @@ use super::LoadError;
 
 /// Where servers live that cannot live in the run folder.
 const ELSEWHERE: &str = "/var/tmp";
+/// How their names begin there.
+const PREFIX: &str = "brunt-";
 /// Characters of a run's name in the name of such a folder.
 const NAME_MAX: usize = 24;
 /// The folder of the servers in the run folder.
@@ -95,11 +97,18 @@ pub(super) fn home(run: &Path, plan: &Plan) -> Result<(PathBuf, Option<String>),
     // Sockets of servers have short paths; the number of the process makes it the run's own.
     let name: String =
         run.file_name().unwrap_or_default().to_string_lossy().chars().take(NAME_MAX).collect();
-    let elsewhere = Path::new(ELSEWHERE).join(format!("brunt-{name}-{}", std::process::id()));
+    let elsewhere = Path::new(ELSEWHERE).join(format!("{PREFIX}{name}-{}", std::process::id()));
     match why(&elsewhere) {
         None => Ok((elsewhere, Some(because.to_string()))),
         Some(why) => Err(ServerError::Folder { folder: elsewhere, why }.into()),
     }
+}
+
+/// Folders that may be those of servers which could not live in the folder of their run.
+pub(super) fn elsewhere() -> Vec<PathBuf> {
+    let entries = fs::read_dir(ELSEWHERE).into_iter().flatten().flatten();
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    named.map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]

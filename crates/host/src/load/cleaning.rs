@@ -2,18 +2,21 @@
 //! servers that were started for a run (`brunt clean RUN`).
 //!
 //! A message goes only if its mark names that run and each of its bytes is what was sent. A folder
-//! goes only if brunt made servers in it, and none of them runs.
+//! goes only if brunt made servers in it, and none of them runs. Servers that live elsewhere know their
+//! run, so they are found when its folder is gone (`brunt clean --orphans`).
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use brunt_load::{Patience, Reading};
 use brunt_servers::MailSystem;
+use rustix::process::geteuid;
 
 use super::kept::{self, Load};
 use super::target::Foreign;
-use super::{LoadError, LoadListener, Subject, demand, judge};
+use super::{LoadError, LoadListener, Subject, choice, demand, judge};
 
 /// What was removed, and what stayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,24 +76,61 @@ pub fn clean(
     })
 }
 
-/// The folder of the servers that the run in `folder` has left; `None` where it left none.
+/// The folder of the servers that the run in `folder` has left, or `folder` if it is one; `None`
+/// where the run left none.
 ///
 /// # Errors
 /// [`LoadError`] when it is no such run, the folder is not brunt's, or a server runs there.
 pub fn left_servers(folder: &Path) -> Result<Option<PathBuf>, LoadError> {
-    let servers = Load::read(folder)?.servers;
+    let servers = match MailSystem::plan_of(folder) {
+        Ok(_) => fs::canonicalize(folder).map_err(LoadError::at(folder))?,
+        Err(_) => Load::read(folder)?.servers,
+    };
     if !servers.exists() {
         return Ok(None);
     }
     MailSystem::plan_of(&servers)?;
-    let name = servers.to_string_lossy().into_owned();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let runs = processes.into_iter().any(|process| {
-        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&command).contains(&name)
-    });
-    match runs {
+    match is_in_use(&servers) {
         true => Err(LoadError::Kept { path: servers, why: "a server runs there".to_owned() }),
         false => Ok(Some(servers)),
     }
+}
+
+/// Servers of the caller that no run folder names any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Their folder.
+    pub servers: PathBuf,
+    /// Where their run was.
+    pub run: PathBuf,
+}
+
+/// The orphans among the servers that could not live in the folder of their run.
+pub fn orphans() -> Vec<Orphan> {
+    let own = geteuid().as_raw();
+    let is_own = |folder: &Path| folder.symlink_metadata().is_ok_and(|it| it.uid() == own);
+    let orphan = |servers: PathBuf| {
+        let run = kept::run_of(&servers)?;
+        let is_named = Load::read(&run).is_ok_and(|load| load.servers == servers);
+        let is_left = !is_named && MailSystem::plan_of(&servers).is_ok() && !is_in_use(&servers);
+        is_left.then_some(Orphan { servers, run })
+    };
+    let mut found: Vec<Orphan> = choice::elsewhere()
+        .into_iter()
+        .filter(|folder| is_own(folder))
+        .filter_map(orphan)
+        .collect();
+    found.sort_by(|one, other| one.servers.cmp(&other.servers));
+    found
+}
+
+/// Whether a process was started for these servers, or works below their folder.
+fn is_in_use(servers: &Path) -> bool {
+    let name = servers.to_string_lossy().into_owned();
+    let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.any(|process| {
+        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let works = fs::read_link(process.path().join("cwd")).unwrap_or_default();
+        works.starts_with(servers) || String::from_utf8_lossy(&command).contains(&name)
+    })
 }

@@ -2,7 +2,7 @@
 //!
 //! The same servers with `mail_fsync = never` lose their power in the same way, and must lose mail.
 //! Where they do not, the cut does not reach what was not synced, and a pass of the test means
-//! nothing: no answer. A file that nobody synced says the same of the cut of the test itself.
+//! nothing: no answer. A file that was not synced says the same of the cut of the test itself.
 
 use std::fs;
 use std::path::Path;
@@ -46,18 +46,24 @@ fn plan(options: &LoadOptions) -> Option<(Plan, Incident)> {
     }
 }
 
+/// Whether a test cuts the power.
+pub(super) fn cuts(options: &LoadOptions) -> bool {
+    options.incidents.iter().any(|incident| matches!(incident.deed, Deed::PowerCut(_)))
+}
+
 /// Whether a test has a control.
 pub fn has_control(options: &LoadOptions) -> bool {
     plan(options).is_some()
 }
 
-/// Runs the control of `options`, if there is one, in the folder `home`, of which nothing stays.
+/// Runs the control of `options`, if there is one, of the run in `folder`, in the folder
+/// `home`, of which nothing stays.
 ///
 /// # Errors
 /// [`LoadError`] when it comes to no end.
 pub(super) fn run(
     options: &LoadOptions,
-    home: &Path,
+    (home, folder): (&Path, &Path),
     listener: &Rc<dyn LoadListener>,
     stop: &Stop,
 ) -> Result<Option<MailControl>, LoadError> {
@@ -77,7 +83,7 @@ pub(super) fn run(
     };
     let control = LoadOptions { plan, incidents: vec![cut], demand };
     let tried = || -> Result<MailControl, LoadError> {
-        let mut system = made(home, &control)?;
+        let mut system = made(home, folder, &control)?;
         system.start()?;
         let ran = ran(&control, system, Rc::new(Nothing), listener, stop)?;
         let audited = &ran.finished.audited;
@@ -100,10 +106,10 @@ pub(super) fn run(
     Ok(Some(done))
 }
 
-/// `result` with its control, and what that says about the cut.
+/// `result` with its control, and what that says about the cut, if there was one.
 pub(super) fn judge(
     mut result: RunResult,
-    options: &LoadOptions,
+    was_cut: bool,
     control: Option<MailControl>,
 ) -> RunResult {
     let Some(mail) = &mut result.mail else {
@@ -120,8 +126,6 @@ pub(super) fn judge(
         let remark = format!("{}, {} accepted", control.settings, grouped(control.accepted));
         result.rules.push(rule.with_remark(remark));
     }
-    let is_cut = |incident: &Incident| matches!(incident.deed, Deed::PowerCut(_));
-    let was_cut = options.incidents.iter().any(is_cut);
     let proves_nothing = mail.control.as_ref().is_some_and(|control| control.lost == 0)
         || mail.cut_loses_unsynced == Some(false)
         || was_cut && mail.cut_loses_unsynced.is_none();

@@ -17,7 +17,7 @@ use brunt_report::result::{MailUsage, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_units::{Span, Time};
-use brunt_users::{Day, Dispatch, Profile, Until};
+use brunt_users::{Day, Dispatch, Profile, Tally, Until};
 use brunt_world::World;
 use brunt_world_real::{ClockZero, Options, RealWorld};
 
@@ -116,12 +116,17 @@ impl Demand {
         most_recipients(users, self.work.as_ref())
     }
 
-    /// Room for everything that is sent, several times over. What is not written takes none.
-    pub(super) fn volume_bytes(&self) -> u64 {
+    /// Room for everything that is sent to `users` or fills their mailboxes, several times over. What
+    /// is not written takes none.
+    pub(super) fn volume_bytes(&self, users: u32) -> u64 {
         const LEAST: u64 = 2 << 30;
         const OF_DELIVERY: u64 = 256 << 10;
         const MOST: u64 = 1 << 40;
-        LEAST.saturating_add(self.deliveries.saturating_mul(OF_DELIVERY)).min(MOST)
+        let of_mail = match &self.work {
+            Some(work) => work::mail_bytes(work, users).saturating_mul(4),
+            None => self.deliveries.saturating_mul(OF_DELIVERY),
+        };
+        LEAST.saturating_add(of_mail).min(MOST)
     }
 
     /// Messages that are put into the mailboxes of `users` before the day.
@@ -225,6 +230,12 @@ impl Begun {
 }
 
 impl Ran {
+    /// The part of it that figures are about.
+    pub(super) fn steady(&self) -> (Time, Time) {
+        let whole = (self.finished.sent.from, self.finished.sent.until);
+        self.finished.tally.as_ref().map_or(whole, Tally::steady)
+    }
+
     /// The result; what was said around messages that are not as promised is kept in `folder`.
     pub(super) fn result(
         self,

@@ -59,6 +59,11 @@ pub enum LoadError {
     /// The folder holds no run of mail servers.
     #[error("{}: is not a run of brunt load", .0.display())]
     NoRun(PathBuf),
+    /// A run was killed early.
+    #[error(
+        "the run ended before it sent anything: there is nothing to look for\n  brunt clean RUN removes its servers"
+    )]
+    NothingSent,
     /// A file of the run cannot be understood.
     #[error("{}: {why}", path.display())]
     Kept {

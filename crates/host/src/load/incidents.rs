@@ -10,7 +10,8 @@ use brunt_mail::incident::{
 use brunt_servers::{Plan, ServerError};
 use brunt_units::{Span, Time};
 
-use super::course::{Done, Hands, LOOK};
+use super::course::{Done, Hands};
+use super::watcher::LOOK;
 use super::words;
 
 /// Each server is killed once in the middle, the store first.
@@ -32,28 +33,27 @@ impl Hands {
         Box::new(move |progress: Rc<Progress>| {
             Box::pin(async move {
                 progress.beginning().await;
-                let began = hands.world.clock.now();
-                let mut faults = Vec::new();
+                let began = hands.watcher.world.clock.now();
                 for Incident { at, deed } in incidents {
                     if !hands.reaches(at, (began, messages), &progress).await {
                         hands.leave_out(deed, "sending had ended");
                         continue;
                     }
-                    let under_way = UnderWay { between: hands.between, recent: hands.recent() };
-                    let from = hands.world.clock.now();
-                    hands.listener.step(&words::begins(deed, &hands.names));
+                    let under_way =
+                        UnderWay { between: hands.between, recent: hands.watcher.recent() };
+                    let from = hands.watcher.world.clock.now();
+                    hands.watcher.listener.step(&words::begins(deed, &hands.names));
                     let done = hands.act(deed).await;
                     if let Err(why @ ServerError::NoService { .. }) = done {
                         hands.leave_out(deed, &why.to_string());
                         continue;
                     }
-                    let until = hands.world.clock.now();
-                    faults.push(deed.fault((from, until), under_way));
+                    let until = hands.watcher.world.clock.now();
+                    progress.fault(deed.fault((from, until), under_way));
                     if !hands.note(deed, (from, until), done) {
                         break;
                     }
                 }
-                faults
             })
         })
     }
@@ -69,17 +69,22 @@ impl Hands {
             (Moment::Middle, Some(messages)) => {
                 return progress.reached(messages.div_ceil(2)).await;
             }
-            (Moment::Middle, None) => Span(self.lasts.unwrap_or(Span::ZERO).0.div_euclid(2)),
+            (Moment::Middle, None) => {
+                Span(self.watcher.lasts.unwrap_or(Span::ZERO).0.div_euclid(2))
+            }
             (Moment::After(span), _) => span,
         };
-        while self.world.clock.now() < began + after && !progress.is_over() {
-            self.world.sleep_until((self.world.clock.now() + LOOK).min(began + after)).await;
+        while self.watcher.world.clock.now() < began + after && !progress.is_over() {
+            self.watcher
+                .world
+                .sleep_until((self.watcher.world.clock.now() + LOOK).min(began + after))
+                .await;
         }
         !progress.is_over()
     }
 
     async fn act(&self, deed: Deed) -> Result<(), ServerError> {
-        let (world, attendant) = (&self.world, &self.attendant);
+        let (world, attendant) = (&self.watcher.world, &self.attendant);
         match deed {
             Deed::Kill(Processes::All(part)) => {
                 attendant.order(world, move |system| system.kill(part)).await?;
@@ -96,7 +101,7 @@ impl Hands {
                 attendant
                     .order(world, move |system| match whom {
                         Processes::All(part) => system.freeze(part),
-                        Processes::Of(service) => system.freeze_service(service).map(drop),
+                        Processes::Of(service) => system.freeze_service(service),
                     })
                     .await?;
                 world.sleep(span).await;
@@ -130,7 +135,7 @@ impl Hands {
             Deed::HalfOpen(hop, span) => {
                 self.through(hop, Relay::cut);
                 world.sleep(span).await;
-                // Nobody comes back to finish what was under way.
+                // What was under way is not finished.
                 self.through(hop, Relay::sever);
                 self.through(hop, Relay::mend);
                 Ok(())
@@ -146,7 +151,8 @@ impl Hands {
         let parts: Vec<Part> =
             self.names.iter().map(|(part, _)| *part).filter(|part| machine.has(*part)).collect();
         let cut = parts.clone();
-        let cut = self.attendant.order(&self.world, move |system| system.cut_power(&cut)).await?;
+        let cut =
+            self.attendant.order(&self.watcher.world, move |system| system.cut_power(&cut)).await?;
         let earlier = self.deeds.borrow().cut_loses.unwrap_or(true);
         self.deeds.borrow_mut().cut_loses = Some(earlier && cut.lost_unsynced);
         self.start(&parts).await
@@ -154,7 +160,9 @@ impl Hands {
 
     async fn start(&self, parts: &[Part]) -> Result<(), ServerError> {
         for part in parts.iter().copied() {
-            self.attendant.order(&self.world, move |system| system.start_part(part)).await?;
+            self.attendant
+                .order(&self.watcher.world, move |system| system.start_part(part))
+                .await?;
         }
         Ok(())
     }
@@ -166,13 +174,13 @@ impl Hands {
         match done {
             Ok(()) => {
                 let (is, took) = (if is_many { "are" } else { "is" }, until.since(from));
-                self.listener.step(&format!("{whose} {is} ready again after {took}"));
+                self.watcher.listener.step(&format!("{whose} {is} ready again after {took}"));
                 deeds.done.push(Done { deed, what, from, until: Some(until) });
                 true
             }
             Err(error) => {
                 let does = if is_many { "do" } else { "does" };
-                self.listener.step(&format!("{whose} {does} not come back: {error}"));
+                self.watcher.listener.step(&format!("{whose} {does} not come back: {error}"));
                 deeds.done.push(Done { deed, what, from, until: None });
                 deeds.broken = Some(error.to_string());
                 false
@@ -182,7 +190,7 @@ impl Hands {
 
     fn leave_out(&self, deed: Deed, why: &str) {
         let text = format!("{} did not happen: {why}", words::done(deed, &self.names));
-        self.listener.step(&text);
+        self.watcher.listener.step(&text);
         self.deeds.borrow_mut().left_out.push(text);
     }
 }

@@ -19,6 +19,8 @@ pub(super) const LEDGER: &str = "ledger.bin";
 const CONVERSATIONS: &str = "conversations.log";
 const LOAD: &str = "load.json";
 const SCHEMA: &str = "brunt.load/1";
+/// The link in the folder of servers to that of their run.
+const RUN: &str = "run";
 
 /// What a later audit has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +62,18 @@ impl Load {
     }
 }
 
+/// Keeps in the folder of servers that they are of `run`.
+pub(super) fn keep_run(servers: &Path, run: &Path) -> Result<(), LoadError> {
+    let path = servers.join(RUN);
+    let run = fs::canonicalize(run).map_err(LoadError::at(run))?;
+    std::os::unix::fs::symlink(run, &path).map_err(LoadError::at(&path))
+}
+
+/// The run whose servers these are; `None` where nothing says so.
+pub(super) fn run_of(servers: &Path) -> Option<PathBuf> {
+    fs::read_link(servers.join(RUN)).ok()
+}
+
 /// `ledger.bin` while it is written. What was appended survives this program at once, and the
 /// machine when the run ends.
 pub(super) struct LedgerFile {
@@ -93,7 +107,10 @@ pub(super) type Kept = (Rc<Mailing>, Ledger, Option<String>);
 /// What is kept of the run in `folder`.
 pub(super) fn ledger(folder: &Path) -> Result<Kept, LoadError> {
     let path = folder.join(LEDGER);
-    let file = File::open(&path).map_err(LoadError::at(&path))?;
+    let file = File::open(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if folder.join(LOAD).exists() => LoadError::NothingSent,
+        _ => LoadError::at(&path)(error),
+    })?;
     let found = Ledger::read(BufReader::new(file))
         .map_err(|error| LoadError::Kept { path: path.clone(), why: error.to_string() })?;
     let cut = found.cut.map(|cut| {

@@ -4,7 +4,8 @@
 //!   choice      which servers, and where they live
 //!   servers     made and started (brunt-servers), attended to by a thread (attendant)
 //!   demand      what is asked of servers; the course that follows (brunt-load), and its result
-//!   course      hands that watch a course, and can kill
+//!   watcher     says how far a course is, and looks at what is used
+//!   course      hands of a course, which can kill
 //!   incidents   what is done to servers and to connections (hops), in words
 //!   control     the same power cut where mail is not synced, which must lose some
 //!   target      the same course on servers that brunt did not start
@@ -34,6 +35,7 @@ mod preflight;
 pub mod target;
 mod telling;
 mod usage;
+mod watcher;
 mod words;
 mod work;
 
@@ -44,19 +46,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use brunt_load::{Account, Accounts, Anchor, Endpoint, Keep, Protocol, Secret, TlsUse, Trust};
-use brunt_mail::Queue;
 use brunt_mail::incident::{Deed, Hop};
+use brunt_mail::{Fault, FaultKind, Queue};
 use brunt_report::result::{MailQueue, MailServer, Origin};
 use brunt_report::{RunFolder, RunResult};
 use brunt_run::Stop;
 use brunt_servers::{MailSystem, Part, Plan, Store};
-use brunt_users::Tally;
+use brunt_units::{Span, Time};
 use brunt_world::World;
 
 pub use brunt_mail::incident::{self, Incident};
 pub use brunt_servers::{Format, MailFsync};
 pub use choice::{Asked, choose};
-pub use cleaning::{CleanedRun, clean, left_servers};
+pub use cleaning::{CleanedRun, Orphan, clean, left_servers, orphans};
 pub use control::has_control;
 pub use demand::{Demand, Work};
 pub use error::LoadError;
@@ -69,12 +71,14 @@ use attendant::Attendant;
 use course::{Deeds, Hands};
 use demand::{Begun, Ran};
 use kept::{LedgerFile, Load};
-use outcome::Judged;
+use outcome::{Earlier, Judged};
+use watcher::Watcher;
 
 /// What a certificate for localhost is for.
 const LOCALHOST: &str = "localhost";
-/// How long a relay may take to hand on what it still holds.
-const DRAINS_WITHIN: Duration = Duration::from_secs(40);
+/// How long a relay may take to hand on what it still holds. Mail that was put off is tried again
+/// within eight seconds; a mailbox whose lock survived a power cut is closed for two minutes.
+const DRAINS_WITHIN: Duration = Duration::from_secs(200);
 
 /// What a test is to do.
 #[derive(Clone, Debug)]
@@ -111,7 +115,6 @@ pub fn run(
     let users = options.plan.users;
     let work = options.demand.work.as_ref();
     possible(options)?;
-    preflight::room(users, work, folder.path())?;
     for doubt in preflight::provide(users, work, (true, true))? {
         listener.step(&doubt);
     }
@@ -119,14 +122,17 @@ pub fn run(
     if let Some(why) = elsewhere {
         listener.step(&format!("the servers live in {}: {why}", home.display()));
     }
-    let control = control::run(options, &home, listener, stop)?;
-    let system = made(&home, options)?;
+    preflight::room(users, work, home.parent().unwrap_or(&home))?;
+    // Before anything is made there: what a run leaves that is killed is found by this.
+    Load::new(&home).keep(folder)?;
+    let control = control::run(options, (&home, folder.path()), listener, stop)?;
+    let system = made(&home, folder.path(), options)?;
     let ended = begin(options, system, folder, origin, listener, stop);
     if ended.is_err() {
         // It was made by this run a moment ago, and the servers are gone.
         let _ = fs::remove_dir_all(&home);
     }
-    ended.map(|result| control::judge(result, options, control))
+    ended.map(|result| control::judge(result, control::cuts(options), control))
 }
 
 /// Refuses what cannot be done to these servers, before anything is started.
@@ -147,13 +153,15 @@ fn possible(options: &LoadOptions) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Servers for these options in the folder `home`.
-fn made(home: &Path, options: &LoadOptions) -> Result<MailSystem, LoadError> {
+/// Servers for these options and for `run` in the folder `home`.
+fn made(home: &Path, run: &Path, options: &LoadOptions) -> Result<MailSystem, LoadError> {
     let deeds = || options.incidents.iter().map(|incident| incident.deed);
+    let plan = &options.plan;
     let mut system = match deeds().any(Deed::needs_volumes) {
-        true => MailSystem::make_on_volumes(home, &options.plan, options.demand.volume_bytes())?,
-        false => MailSystem::make(home, &options.plan)?,
+        true => MailSystem::make_on_volumes(home, plan, options.demand.volume_bytes(plan.users))?,
+        false => MailSystem::make(home, plan)?,
     };
+    kept::keep_run(home, run)?;
     if deeds().any(|deed| deed.hop() == Some(Hop::Delivery)) {
         system.deliver_elsewhere()?;
     }
@@ -175,13 +183,13 @@ fn begin(
     for server in system.servers() {
         listener.step(&format!("{} {} is ready", server.name, server.version));
     }
-    Load::new(system.home()).keep(folder)?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
     let ran = ran(options, system, Rc::<LedgerFile>::clone(&ledger), listener, stop)?;
     ledger.sync()?;
     let reasons = |judged: &Judged<'_>, deeds: &Deeds| {
         let was_killed = deeds.done.iter().any(|done| done.deed.kills());
-        outcome::reasons(was_killed, &options.plan, judged, deeds)
+        let cut = control::cuts(options).then_some(deeds.cut_loses);
+        outcome::reasons((was_killed, cut), &options.plan, judged, deeds)
     };
     ran.result(&options.demand, reasons, folder, origin, stop)
 }
@@ -249,29 +257,26 @@ fn ran(
     let device = usage::device(system.home());
     let attendant = Rc::new(Attendant::new(system).map_err(LoadError::Thread)?);
     let deeds = Rc::new(RefCell::new(Deeds::default()));
+    let servers = Some((Rc::clone(&attendant), device.clone()));
+    let watcher = Watcher::new(&begun.real.world, listener, (demand, users), servers);
     let hands = Hands {
-        world: begun.real.world.clone(),
-        attendant: Rc::clone(&attendant),
-        listener: Rc::clone(listener),
+        watcher: watcher.clone(),
+        attendant,
         names: names.clone(),
-        fill: demand.fill(users),
-        device: device.clone(),
         hops: Rc::new(hops),
         between,
         deeds: Rc::clone(&deeds),
-        accepted: Rc::default(),
-        lasts: demand.lasts(),
     };
-    let disturbance = hands.watch(Some(hands.disturb(options.incidents.clone(), begun.messages)));
-    let meanwhile = (disturbance, hands.drain(options.plan.relay.is_some()));
+    let disturb = hands.disturb(options.incidents.clone(), begun.messages);
+    let meanwhile = (watcher.watch(Some(disturb)), hands.drain(options.plan.relay.is_some()));
     drop(hands);
     let ran = begun.run(demand, entrance, meanwhile, keep, (listener, stop));
-    drop(attendant);
+    let samples = watcher.samples();
+    // The last hand on the servers, which stops them.
+    drop(watcher);
     let mut ran = ran?;
     ran.deeds = deeds.borrow().clone();
-    let whole = (ran.finished.sent.from, ran.finished.sent.until);
-    let looked_at = ran.finished.tally.as_ref().map_or(whole, Tally::steady);
-    ran.usage = usage::between(&ran.deeds.samples, looked_at, &names, device.as_deref());
+    ran.usage = usage::between(&samples, ran.steady(), &names, device.as_deref());
     Ok(ran)
 }
 
@@ -286,24 +291,38 @@ pub fn audit(
     listener: &Rc<dyn LoadListener>,
 ) -> Result<RunResult, LoadError> {
     let load = Load::read(folder)?;
-    let kept = kept::ledger(folder)?;
+    let mut kept = kept::ledger(folder)?;
     let mut system = MailSystem::open(&load.servers)?;
     listener.step(&format!("starting the servers in {}", load.servers.display()));
     system.start()?;
     let queue = system.drain(DRAINS_WITHIN)?;
-    let subject = Subject::of(&system, demand::unix_now().as_secs())?;
-    let was_killed = !kept.1.faults().is_empty();
+    let now = demand::unix_now().as_secs();
+    let subject = Subject::of(&system, now)?;
+    let earlier = Earlier::read(folder);
+    let (mailing, ledger, _) = &mut kept;
+    let kinds = || ledger.faults().iter().map(|fault| fault.kind);
+    let was_cut = kinds().any(|kind| kind == FaultKind::PowerCut);
+    let was_killed = kinds().any(FaultKind::kills) || !ledger.has_ended();
+    if !ledger.has_ended() {
+        // The servers died with brunt, some time after what it wrote last.
+        let until = Time::ZERO + Span::seconds(now.saturating_sub(mailing.options().began));
+        let in_flight = system.messages_between().saturating_mul(ledger.most_recipients());
+        ledger.fault(Fault { kind: FaultKind::Kill, from: ledger.last(), until, in_flight });
+    }
     let held = if queue.is_empty() { Queue::Empty } else { Queue::Holds(queue.messages) };
+    let cut = was_cut.then_some(earlier.cut_loses);
     let reasons = |judged: &Judged<'_>| {
-        outcome::reasons(was_killed, system.plan(), judged, &Deeds::default())
+        outcome::reasons((was_killed, cut), system.plan(), judged, &Deeds::default())
     };
     let drain = |_: &World| async move { held };
     let mut result = demand::look_again(&subject, kept, drain, reasons, origin)?;
     system.stop()?;
     if let Some(mail) = &mut result.mail {
         mail.queue = Some(MailQueue { messages: queue.messages, deliveries: queue.deliveries });
+        mail.cut_loses_unsynced = earlier.cut_loses;
+        mail.faults = earlier.faults;
     }
-    Ok(result)
+    Ok(control::judge(result, was_cut, earlier.control))
 }
 
 /// Removes the servers of the run in `folder`, which ended: what it found stays, and it cannot be

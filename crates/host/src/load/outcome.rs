@@ -1,12 +1,14 @@
 //! The result of a run of mail: the section `mail`, the verdict, and what is to be said about it.
 
+use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use brunt_load::{Errors, Finished};
 use brunt_mail::{Audited, Mailing};
 use brunt_report::result::{
-    Mail, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin, Times,
-    Verdict,
+    Mail, MailControl, MailErrors, MailFault, MailLatency, MailQueue, MailRun, MailServer, Origin,
+    Times, Verdict,
 };
 use brunt_report::{RunResult, Timestamp, counted};
 use brunt_run::Stop;
@@ -19,6 +21,8 @@ use super::course::{self, Deeds};
 use super::{Subject, judge};
 use crate::surroundings::machine;
 
+/// The file of a result in its folder.
+const RESULT: &str = "result.json";
 /// The name of a test without a scenario.
 const NAME: &str = "load";
 
@@ -75,8 +79,7 @@ pub(super) fn mail(
         let seconds = sent.until.since(sent.from).as_seconds();
         let per_minute = |count: f64| (seconds > 0.0).then_some(60.0 * count / seconds);
         let queue = deeds.queue.as_ref();
-        let filled = finished.filled.map_or(0, |filled| filled.messages);
-        mail.messages = u64::from(sent.messages) + u64::from(filled);
+        mail.messages = finished.messages.into();
         mail.sending_s = seconds;
         mail.submitted_per_min = per_minute(f64::from(sent.messages));
         mail.accepted_per_min = per_minute(judge::number(sent.accepted));
@@ -119,18 +122,48 @@ pub(super) fn verdict(finished: &Finished, stop: &Stop) -> Verdict {
     }
 }
 
-/// What is to be said about the verdict.
-pub(super) fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deeds) -> Vec<String> {
+/// What a run said about itself when it ended, for a later audit: nothing where it was killed.
+#[derive(Default)]
+pub(super) struct Earlier {
+    pub(super) cut_loses: Option<bool>,
+    pub(super) control: Option<MailControl>,
+    pub(super) faults: Vec<MailFault>,
+}
+
+impl Earlier {
+    /// Of the run in `folder`.
+    pub(super) fn read(folder: &Path) -> Self {
+        let text = fs::read(folder.join(RESULT)).unwrap_or_default();
+        let result: Option<RunResult> = serde_json::from_slice(&text).ok();
+        result.and_then(|result| result.mail).map_or_else(Self::default, |mail| Self {
+            cut_loses: mail.cut_loses_unsynced,
+            control: mail.control,
+            faults: mail.faults,
+        })
+    }
+}
+
+/// What is to be said about the verdict: whether servers were killed; where their power was cut,
+/// whether that lost what was not synced, as far as is known.
+pub(super) fn reasons(
+    (was_killed, cut): (bool, Option<Option<bool>>),
+    plan: &Plan,
+    judged: &Judged<'_>,
+    deeds: &Deeds,
+) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(deeds.broken.as_ref().map(|why| format!("a server did not come back: {why}")));
     reasons.push(
-        match (deeds.cut_loses, kill) {
-            (Some(true), _) => {
+        match (cut, was_killed) {
+            (Some(Some(true)), _) => {
                 "the power of the file systems was cut, not that of the drive: what it has in a \
                  volatile cache is not tested"
             }
-            (Some(false), _) => {
-                "the cut spared a file that nobody had synced: it proves nothing here"
+            (Some(Some(false)), _) => {
+                "the cut spared a file that was not synced: it proves nothing here"
+            }
+            (Some(None), _) => {
+                "whether the cut lost what was not synced is not known: it proves nothing here"
             }
             (None, true) => {
                 "servers were killed, the machine was not: what a power cut would lose is not known"
@@ -139,7 +172,7 @@ pub(super) fn reasons(kill: bool, plan: &Plan, judged: &Judged<'_>, deeds: &Deed
         }
         .to_owned(),
     );
-    if let (Store::Dovecot { fsync: MailFsync::Never, .. }, None) = (plan.store, deeds.cut_loses) {
+    if let (Store::Dovecot { fsync: MailFsync::Never, .. }, None) = (plan.store, cut) {
         reasons.push("mail_fsync = never: a power cut loses mail that was accepted".to_owned());
     }
     let renewed = judged.audited.folders_renewed;

@@ -14,7 +14,7 @@ use brunt_units::{ByteSize, Span};
 use brunt_users::TaskKind;
 use brunt_world_real::facts;
 
-use super::{LoadError, Work};
+use super::{LoadError, Work, work};
 use crate::handles;
 
 /// Streams, the clock, the run folder, and files that are open for a moment.
@@ -84,9 +84,6 @@ impl Kernel {
     }
 }
 
-/// Headers of a message, and what a store adds.
-const EACH_MESSAGE: f64 = 2_048.0;
-
 /// Whether what fills the mailboxes has room in `folder`.
 ///
 /// # Errors
@@ -95,13 +92,7 @@ pub(super) fn room(users: u32, work: Option<&Work>, folder: &Path) -> Result<(),
     let Some(work) = work.filter(|work| work.fill > 0) else {
         return Ok(());
     };
-    let messages = f64::from(users) * f64::from(work.fill);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a size above zero; the cast saturates"
-    )]
-    let needed = (messages * (work.profile.message_bytes() + EACH_MESSAGE)) as u64;
+    let needed = work::fill_bytes(work, users);
     match facts::room(folder) {
         Some(room) if room.free < needed => Err(LoadError::Room {
             folder: folder.to_owned(),

@@ -27,6 +27,30 @@ pub(super) fn most_recipients(profile: &Profile) -> u32 {
     of_lists.max(whole(profile.recipients.mean.ceil())).max(of_tasks.unwrap_or(0))
 }
 
+/// What fills the mailboxes of `users` before the day.
+pub(super) fn fill_bytes(work: &Work, users: u32) -> u64 {
+    bytes(work, f64::from(users) * f64::from(work.fill))
+}
+
+/// That, and what arrives for them while they work.
+pub(super) fn mail_bytes(work: &Work, users: u32) -> u64 {
+    let days = work.day.run.as_seconds() / work.day.length.as_seconds().max(1.0);
+    let a_day = work.profile.deliveries_per_day().unwrap_or_default();
+    bytes(work, f64::from(users) * (f64::from(work.fill) + a_day * days))
+}
+
+fn bytes(work: &Work, messages: f64) -> u64 {
+    // Headers of a message, and what a store adds.
+    const EACH_MESSAGE: f64 = 2_048.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a size above zero; the cast saturates"
+    )]
+    let bytes = (messages * (work.profile.message_bytes() + EACH_MESSAGE)) as u64;
+    bytes
+}
+
 /// The messages of users with this profile.
 pub(super) fn mailing(work: &Work, options: MailingOptions) -> MailingOptions {
     let classes = work.profile.messages.iter().map(|class| SizeClass {

@@ -83,7 +83,7 @@ impl Connection {
     /// Starts TLS, and waits for the end of the handshake.
     pub(crate) async fn secure(&mut self, endpoint: &Endpoint) -> Result<(), Trouble> {
         let Some(trust) = self.setting.trust.clone() else {
-            return Err(Trouble::new(TroubleKind::NoTls, "nobody is trusted"));
+            return Err(Trouble::new(TroubleKind::NoTls, "no certificate is trusted"));
         };
         let deadline = self.deadline(self.setting.patience.connect);
         self.channel.start_tls(&trust, &endpoint.name)?;

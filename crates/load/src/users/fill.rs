@@ -1,7 +1,7 @@
 //! Mailboxes that are filled before the day begins.
 //!
 //! Messages are those of the profile, and come by APPEND as a migration brings them. They are in the
-//! ledger, and in no figure. Nobody reacts to them, as if they had been seen on another day.
+//! ledger, and in no figure. Users do not react to them, as if they had been seen on another day.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -50,9 +50,10 @@ impl Team {
 
     /// Fills one mailbox after the other.
     async fn fill_some(self: Rc<Self>, next: Rc<Cell<u32>>) {
-        while next.get() < self.senders.accounts.count() {
+        let setting = &self.senders.setting;
+        let goes_on = || !setting.is_stopping() && !self.senders.has_failed();
+        while next.get() < self.senders.accounts.count() && goes_on() {
             let account = next.replace(next.get() + 1);
-            let setting = &self.senders.setting;
             let mut backoff = Backoff::new(self.streams.named(&format!("fill/{account}")));
             let (mut left, mut memory) = (self.users.fill, Memory::default());
             for _ in 0..ATTEMPTS {
@@ -60,6 +61,9 @@ impl Team {
                     Ok(()) => break,
                     Err(trouble) => {
                         setting.note(&trouble);
+                        if !goes_on() {
+                            break;
+                        }
                         setting.world.sleep(backoff.wait()).await;
                     }
                 }

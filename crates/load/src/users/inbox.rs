@@ -155,7 +155,7 @@ impl Inbox {
         Ok(new)
     }
 
-    /// Takes in what is there, as if it had been seen on another day: nobody reacts to it.
+    /// Takes in what is there, as if it had been seen on another day, without a reaction.
     pub(super) async fn remember(mut self) -> Result<(ImapSession, Memory), Trouble> {
         for (uid, number) in self.marks(1, u32::MAX).await? {
             self.memory.last = self.memory.last.max(uid);

@@ -166,8 +166,9 @@ impl Team {
             task.await;
         }
         self.tally.borrow_mut().end(self.senders.now());
+        let sent = self.senders.sent();
         again::again(self, done).await;
-        let sent = self.senders.end()?;
+        self.senders.end()?;
         Ok((sent, self.tally.borrow().clone()))
     }
 
@@ -363,7 +364,7 @@ impl Team {
         let mut nonces = self.streams.named(&format!("elsewhere/{number}"));
         let name = format!("from elsewhere {number}");
         while let Some(to) = self.elsewhere.next(&self.is_over).await {
-            // The sender is another account, as nobody else is known here.
+            // The sender is another account: no others are known here.
             let from = (to + 1) % self.senders.accounts.count();
             if let Err(trouble) = self.send(from, &[to], (&name, &mut nonces)).await {
                 self.senders.setting.note(&trouble);

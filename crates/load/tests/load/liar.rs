@@ -213,7 +213,6 @@ impl Play {
         let server = RefCell::new(server);
         Box::new(move |progress| {
             Box::pin(async move {
-                let mut faults = Vec::new();
                 for round in 1..=kills {
                     progress.reached(round * 30).await;
                     if stream.percent(30) {
@@ -231,9 +230,8 @@ impl Play {
                         (server.borrow().world().clone(), server.borrow().address());
                     liar.start(&life, address).await;
                     let (until, in_flight) = (world.clock.now(), liar.in_flight_max(5));
-                    faults.push(Fault { kind: FaultKind::Kill, from, until, in_flight });
+                    progress.fault(Fault { kind: FaultKind::Kill, from, until, in_flight });
                 }
-                faults
             })
         })
     }

@@ -153,7 +153,8 @@ fn kill(world: &World, system: &System, part: Part) -> Disturbance {
             world.sleep(Span::millis(200)).await;
             system.borrow_mut().start_part(part).unwrap();
             let in_flight = system.borrow().messages_between() * 5;
-            vec![Fault { kind: FaultKind::Kill, from, until: world.clock.now(), in_flight }]
+            let until = world.clock.now();
+            progress.fault(Fault { kind: FaultKind::Kill, from, until, in_flight });
         })
     })
 }

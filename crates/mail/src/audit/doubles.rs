@@ -44,7 +44,7 @@ pub(super) fn explained(extras: &[Extra], faults: &[Fault], began: u64, skew: Sp
     explained
 }
 
-/// Copies that are assigned to faults with room for so many (augmenting paths).
+/// Copies that are assigned to faults with room for a number of them (augmenting paths).
 struct Matching<F> {
     fits: F,
     used: Vec<(usize, Vec<usize>)>,

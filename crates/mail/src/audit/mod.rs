@@ -79,14 +79,14 @@ pub struct Place {
 /// What is known of mail that has been accepted and not yet delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
-    /// Nobody could say, and it is too early to give up.
+    /// It is not known, and too early to give up.
     #[default]
     Unknown,
     /// It holds nothing, or there is none.
     Empty,
     /// It still holds this many messages.
     Holds(u64),
-    /// Nobody could say, but whatever it held should have been delivered by now.
+    /// It is not known, but whatever it held should have been delivered by now.
     DeadlinePassed,
 }
 

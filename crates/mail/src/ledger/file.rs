@@ -142,6 +142,7 @@ impl Writer {
             FaultKind::PowerCut => 3,
             FaultKind::Connection => 4,
             FaultKind::Room => 5,
+            FaultKind::Restart => 6,
         };
         record[8..16].copy_from_slice(&fault.until.0.to_le_bytes());
         record[16..24].copy_from_slice(&fault.from.0.to_le_bytes());
@@ -293,6 +294,7 @@ fn read_record(
                 3 => FaultKind::PowerCut,
                 4 => FaultKind::Connection,
                 5 => FaultKind::Room,
+                6 => FaultKind::Restart,
                 _ => return None,
             };
             let (from, until) = (Time(long_at(record, 16)), Time(long_at(record, 8)));

@@ -7,8 +7,8 @@
 //! | unanswered | cut after the dot, or an answer came after a power cut had begun | any number |
 //! | accepted | 250 | exactly one copy, equal, in time |
 //!
-//! A delivery takes 32 bytes in memory, and the same in `ledger.bin` ([`mod@file`]). Whoever runs the
-//! load appends what [`Ledger::take_unwritten`] returns *before* it sends the next message: numbers
+//! A delivery takes 32 bytes in memory, and the same in `ledger.bin` ([`mod@file`]). The load
+//! appends what [`Ledger::take_unwritten`] returns *before* it sends the next message: numbers
 //! are reserved in the file before they are used, so a ledger that ends early still knows which
 //! messages may have been sent without a record.
 
@@ -163,8 +163,10 @@ impl Delivery {
 /// What was done to the servers, or happened to a connection between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// Processes were killed, or restarted.
+    /// Processes were killed.
     Kill,
+    /// Processes were stopped in an orderly way, and started again.
+    Restart,
     /// Processes stood still.
     Freeze,
     /// A server lost what it had not synced: an answer that arrives during this proves nothing.
@@ -184,9 +186,16 @@ pub struct Fault {
     pub from: Time,
     /// When the servers answered again.
     pub until: Time,
-    /// Most deliveries that can have been under way between two servers: so many doubles it
-    /// explains.
+    /// Most deliveries that can have been under way between two servers, and so the most doubles
+    /// that it explains.
     pub in_flight: u32,
+}
+
+impl FaultKind {
+    /// Whether processes ended without a word.
+    pub fn kills(self) -> bool {
+        matches!(self, Self::Kill | Self::PowerCut)
+    }
 }
 
 /// All deliveries of a run.
@@ -323,6 +332,21 @@ impl Ledger {
     /// Its deliveries, in the order in which they were begun.
     pub fn deliveries(&self) -> &[Delivery] {
         &self.deliveries
+    }
+
+    /// The most recipients that a message had.
+    pub fn most_recipients(&self) -> u32 {
+        let mut of_messages = BTreeMap::<u32, u32>::new();
+        for delivery in &self.deliveries {
+            *of_messages.entry(delivery.number).or_default() += 1;
+        }
+        of_messages.into_values().max().unwrap_or(0)
+    }
+
+    /// When the last thing happened that is known.
+    pub fn last(&self) -> Time {
+        let answers = self.deliveries.iter().map(Delivery::answered);
+        answers.chain(self.faults.iter().map(|fault| fault.until)).max().unwrap_or(Time::ZERO)
     }
 
     /// The faults, in the order in which they ended.

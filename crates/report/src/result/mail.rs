@@ -44,7 +44,7 @@ pub struct Mail {
     pub findings: Vec<MailFinding>,
     /// What was done to the servers.
     pub faults: Vec<MailFault>,
-    /// Whether power cuts lost a file that nobody had synced; null when there was no cut. One that
+    /// Whether power cuts lost a file that was not synced; null when there was no cut. One that
     /// did not proves nothing.
     #[serde(default)]
     pub cut_loses_unsynced: Option<bool>,

@@ -11,10 +11,12 @@
 
 mod config;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,9 @@ use crate::ready::{self, Greeting};
 use crate::user::User;
 
 pub(crate) const NAME: &str = "Dovecot";
+const SECOND: Duration = Duration::from_secs(1);
+/// Dovecot's clock is that of its last event.
+const SOON: Duration = Duration::from_millis(20);
 
 /// How Dovecot stores mail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,8 +142,29 @@ impl Setup {
         self.home.join("limits")
     }
 
-    /// Leaves mailboxes of `accounts` no room, or any.
+    /// Leaves mailboxes of `accounts` no room, or any; returns when Dovecot knows it.
+    ///
+    /// It looks at the file once in each second of the clock, and reads it again when the second of
+    /// its last change is another one.
     pub(crate) fn limit(
+        &self,
+        accounts: &Accounts,
+        are_full: bool,
+        installed: &Installed,
+    ) -> Result<(), ServerError> {
+        let path = self.limits();
+        let before = fs::metadata(&path).and_then(|file| file.modified()).ok();
+        self.write_limits(accounts, are_full, installed)?;
+        let another = before.map_or(UNIX_EPOCH, |before| before + SECOND).max(SystemTime::now());
+        let file = OpenOptions::new().write(true).open(&path);
+        file.and_then(|file| file.set_modified(another)).map_err(files::at(&path))?;
+        let passed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let next = SECOND.saturating_sub(Duration::from_nanos(passed.subsec_nanos().into()));
+        thread::sleep(next + SOON);
+        Ok(())
+    }
+
+    fn write_limits(
         &self,
         accounts: &Accounts,
         are_full: bool,
@@ -157,11 +183,11 @@ impl Setup {
         accounts: &Accounts,
     ) -> Result<Group, ServerError> {
         if self.has_limits {
-            self.limit(accounts, false, installed)?;
+            self.write_limits(accounts, false, installed)?;
         }
         let configuration = self.home.join("dovecot.conf");
         files::write(&configuration, 0o644, &self.user, &config::text(self, installed.version))?;
-        // What a killed one has left: its number may be somebody else's by now.
+        // What a killed one has left: its number may be another's by now.
         let _ = fs::remove_file(self.home.join("run/master.pid"));
         let complaints = self.home.join("log/stderr");
         let mut dovecot = command(&installed.program);

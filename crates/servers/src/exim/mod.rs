@@ -144,7 +144,7 @@ impl Setup {
         command
     }
 
-    /// Who owns its files: its user, or whoever has that number in a namespace.
+    /// Who owns its files: its user, or the one with that number in a namespace.
     fn owner(&self) -> User {
         if is_root() { self.user.clone() } else { User::caller() }
     }

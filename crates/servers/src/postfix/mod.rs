@@ -54,7 +54,11 @@ impl Setup {
         for name in ["etc", "queue", "log"] {
             files::folder(&self.home.join(name), 0o755, &root)?;
         }
-        files::folder(&self.home.join("data"), 0o700, &User::named(OWNER)?)?;
+        let owner = User::named(OWNER)?;
+        files::folder(&self.home.join("data"), 0o700, &owner)?;
+        // Some of its tools have something to say when they have become that user already, and end
+        // where they cannot.
+        files::write(&self.log(), 0o644, &owner, "")?;
         let addresses = accounts.iter().map(|account| format!("{} ok\n", account.address()));
         let table = self.home.join("etc/addresses");
         files::write(&table, 0o644, &root, &addresses.collect::<String>())

@@ -95,7 +95,7 @@ fn full_mailboxes_refuse_for_the_moment_and_take_mail_again() {
             deliver(at.lmtp, "LHLO", &[&accounts[1], &accounts[2]], subject).concat()
         };
         assert_eq!(deliver("one").matches("250 ").count(), 2);
-        // Again and again: the file of the limits is noticed by its size, too.
+        // Each change is known when the call returns, also within a second.
         for subject in ["two", "three"] {
             system.fill_mailboxes().unwrap();
             let refused = deliver("refused");

@@ -103,19 +103,28 @@ fn is_open(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|status| status.permissions().mode() & 0o001 != 0)
 }
 
+/// Whether Cyrus can be started; else the test called `name` is skipped.
+pub(crate) fn has_cyrus(name: &str) -> bool {
+    let found = match Installed::cyrus() {
+        Err(why) => {
+            skip(name, &why.to_string());
+            return false;
+        }
+        Ok(found) => found,
+    };
+    let servers = User::of_servers().unwrap();
+    let closed = found.program.ancestors().skip(1).find(|at| !is_open(at));
+    if let Some(closed) = closed.filter(|_| rustix::process::geteuid().is_root()) {
+        skip(name, &format!("{} cannot enter {}", servers.name, closed.display()));
+        return false;
+    }
+    true
+}
+
 #[test]
 fn cyrus_keeps_mail_over_a_kill() {
-    let name = "others::cyrus_keeps_mail_over_a_kill";
-    match Installed::cyrus() {
-        Err(why) => return skip(name, &why.to_string()),
-        Ok(found) => {
-            let servers = User::of_servers().unwrap();
-            let closed = found.program.ancestors().skip(1).find(|at| !is_open(at));
-            if let Some(closed) = closed.filter(|_| rustix::process::geteuid().is_root()) {
-                let why = format!("{} cannot enter {}", servers.name, closed.display());
-                return skip(name, &why);
-            }
-        }
+    if !has_cyrus("others::cyrus_keeps_mail_over_a_kill") {
+        return;
     }
     let home = folder();
     let cyrus = Plan { store: Store::Cyrus, relay: None, users: 3 };

@@ -6,6 +6,7 @@ use std::path::Path;
 use brunt_servers::{Cut, Format, MailFsync, MailSystem, Part, Plan, Relay, ServerError, Store};
 
 use crate::client::{deliver, subjects};
+use crate::others::has_cyrus;
 use crate::{folder, has_dovecot, has_postfix, plan, skip};
 
 const VOLUME: u64 = 256 << 20;
@@ -68,6 +69,27 @@ fn a_cut_takes_what_was_not_synced_and_nothing_else() {
         system.start().unwrap();
         assert_eq!(subjects(system.addresses().imap, &account).len(), left);
     }
+}
+
+#[test]
+fn cyrus_comes_back_after_a_cut() {
+    let name = "power::cyrus_comes_back_after_a_cut";
+    if !has_cyrus(name) {
+        return;
+    }
+    let home = folder();
+    let plan = Plan { store: Store::Cyrus, relay: None, users: 3 };
+    let made = MailSystem::make_on_volumes(&home.path().join("servers"), &plan, VOLUME);
+    let Some(mut system) = mounts(name, made) else {
+        return;
+    };
+    let account = system.accounts().iter().next().unwrap().clone();
+    let at = system.addresses();
+    assert!(deliver(at.lmtp, "LHLO", &[&account], "one")[0].starts_with("250 "));
+    assert_eq!(system.cut_power(&[Part::Store]).unwrap(), Cut { lost_unsynced: true });
+    assert!(system.is_gone(Part::Store));
+    system.start_part(Part::Store).unwrap();
+    assert_eq!(subjects(at.imap, &account), ["one"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::outlook::outlook;
 use crate::output::Output;
 use crate::records::Lines;
-use crate::test_args::{OutputArgs, SharedArgs, TestArgs};
+use crate::test_args::{OutputArgs, Printed, SharedArgs, TestArgs};
 
 /// Runs the test of `server` that the file `scenario` describes, in a folder below `out`.
 ///
@@ -50,7 +50,7 @@ pub(super) fn run(
         return Ok(Exit::Interrupted);
     }
     let how = How { among: Some((&worker, server)), ..How::default() };
-    let lines = Lines::of(None, output);
+    let lines = Lines::of(&Printed::default(), output);
     let Some(outcome) = once(&args, &scenario, how, &interrupt, &lines, output)? else {
         return Ok(Exit::Interrupted);
     };

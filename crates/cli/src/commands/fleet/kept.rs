@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::commands::agent::program;
 
 const NAME: &str = "fleet.json";
-const SCHEMA: &str = "brunt.fleet/1";
+pub(super) const SCHEMA: &str = "brunt.fleet/1";
 /// More has no scenario.
 const BYTES_MAX: u64 = 64 << 20;
 

@@ -25,11 +25,16 @@ use std::io;
 use std::path::PathBuf;
 
 use brunt_agents::{AgentError, conduct};
+use brunt_host::computing::head;
+use brunt_host::keeping::Keeping;
+use brunt_host::recorder::{Heard, Recorder};
 use brunt_report::result::RunResult;
 use brunt_report::{FolderError, ReadError, RunFolder, report_html};
+use brunt_run::Silence;
 use brunt_scenario::{Document, FleetScenario, Override, Refusal, Subject};
 use brunt_workload::keys::Mixer;
 use clap::{Args, Subcommand};
+use serde_json::json;
 
 use crate::clock::now;
 use crate::closing::{summary, verdict_again};
@@ -39,7 +44,7 @@ use crate::mistakes::Mistakes;
 use crate::output::Output;
 use crate::records::Lines;
 use crate::source::Source;
-use crate::test_args::{OutputArgs, SharedArgs};
+use crate::test_args::{Printed, SharedArgs};
 use kept::{Kept, KeptError};
 use rows::Screen;
 
@@ -99,9 +104,8 @@ pub struct FleetAttachArgs {
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 
     /// Print only the result and errors
     #[arg(long)]
@@ -151,8 +155,8 @@ impl FleetArgs {
 pub fn run(args: &FleetArgs, output: &Output) -> Result<Exit, FleetError> {
     match &args.what {
         What::Run(args) => begin(args, output),
-        What::Attach(args) => attach(args, false, output),
-        What::Stop(args) => attach(args, true, output),
+        What::Attach(args) => attach(args, How::GoesOn, output),
+        What::Stop(args) => attach(args, How::Stops, output),
     }
 }
 
@@ -180,8 +184,8 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
     let kept = Kept::new(&scenario, args.new, started, drawn());
     kept.write(&folder)?;
     output.talk(&opening(&scenario));
-    let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, stops: false };
-    let came = work.conduct(&args.shared.output, output);
+    let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how: How::Begins };
+    let came = work.conduct(&args.shared.output.printed, output);
     if let Err(FleetError::Nobody(_)) = came {
         // Nothing was tested: as if there had been no run.
         folder.discard();
@@ -189,13 +193,21 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
     came
 }
 
-fn attach(args: &FleetAttachArgs, stops: bool, output: &Output) -> Result<Exit, FleetError> {
+fn attach(args: &FleetAttachArgs, how: How, output: &Output) -> Result<Exit, FleetError> {
     let kept = Kept::read(&args.run)?;
     let interrupt = Interrupt::listen()?;
     let folder = RunFolder::at(&args.run);
-    let json = args.json.then_some(crate::test_args::Json::Result);
-    let shown = OutputArgs { json, quiet: args.quiet, ..OutputArgs::default() };
-    Work { kept: &kept, folder: &folder, interrupt: &interrupt, stops }.conduct(&shown, output)
+    let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how };
+    work.conduct(&args.printed, output)
+}
+
+/// What is done with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Begins,
+    GoesOn,
+    /// It ends, in order.
+    Stops,
 }
 
 /// A run to be conducted.
@@ -203,14 +215,16 @@ struct Work<'a> {
     kept: &'a Kept,
     folder: &'a RunFolder,
     interrupt: &'a Interrupt,
-    /// Whether it is to end at once, in order.
-    stops: bool,
+    how: How,
 }
 
 impl Work<'_> {
-    fn conduct(&self, shown: &OutputArgs, output: &Output) -> Result<Exit, FleetError> {
+    fn conduct(&self, printed: &Printed, output: &Output) -> Result<Exit, FleetError> {
         self.interrupt.set_farewell(self.farewell());
-        let mut screen = Screen::new(self.kept, self.interrupt, self.stops, output);
+        let lines = Lines::of(printed, output);
+        let keeping = self.keeping(lines.heard())?;
+        let stops = self.how == How::Stops;
+        let mut screen = Screen::new(self.kept, (self.interrupt, stops), &keeping, output);
         let (plan, ways) = (self.kept.plan(drawn()), self.kept.ways()?);
         let report = conduct(plan, &ways, self.folder.path(), &mut screen);
         screen.clear();
@@ -225,13 +239,28 @@ impl Work<'_> {
             }
             None => return Err(FleetError::Nobody(report.reasons)),
         };
-        let lines = Lines::of(None, output);
-        let told = (result.verdict.word(), result.to_json());
-        shown.tell(lines, (told.0, &told.1), output, || {
+        keeping.ended(result.verdict)?;
+        lines.tell((result.verdict.word(), &result.to_json()), output, || {
             output.talk("");
             output.show(&self.closing(&result, output));
         });
         Ok(Exit::from(result.verdict))
+    }
+
+    /// The journal of what happened to hosts, begun with the run; `heard` hears its records.
+    fn keeping(&self, heard: Option<Heard>) -> Result<Keeping<Silence>, FolderError> {
+        let outline = json!({ "schema": kept::SCHEMA, "name": self.kept.name });
+        let began = match self.how {
+            How::Begins => self.kept.started,
+            How::GoesOn | How::Stops => now(),
+        };
+        let head = head(Some(self.folder), began, &self.kept.name, String::new(), &outline);
+        let recorder = match (self.how, heard) {
+            (How::Begins, heard) => Some(Recorder::of_work(self.folder, head, heard)?),
+            (_, Some(heard)) => Some(Recorder::of_stream(head, heard)?),
+            (_, None) => None,
+        };
+        Ok(Keeping::new(recorder, began, Silence))
     }
 
     /// What is said when the program is ended at once.

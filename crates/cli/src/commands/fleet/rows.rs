@@ -9,8 +9,10 @@
 
 use brunt_agents::Conducting;
 use brunt_fleet::{Phase, Row};
+use brunt_host::keeping::Keeping;
 use brunt_report::{NewsLine, decimals, one_line};
-use brunt_run::News;
+use brunt_run::{Listener, News, Silence};
+use brunt_world_real::ClockZero;
 
 use super::kept::Kept;
 use crate::interrupt::Interrupt;
@@ -21,6 +23,8 @@ use crate::progress::{Progress, UNKNOWN};
 pub(super) struct Screen<'a> {
     interrupt: &'a Interrupt,
     stops: bool,
+    keeping: &'a Keeping<Silence>,
+    zero: ClockZero,
     output: Output,
     progress: Progress,
     /// What was last said of each host.
@@ -28,10 +32,16 @@ pub(super) struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(kept: &Kept, interrupt: &'a Interrupt, stops: bool, output: &Output) -> Self {
-        let progress = output.progress("fleet");
-        let said = vec![String::new(); kept.hosts.len()];
-        Self { interrupt, stops, output: output.clone(), progress, said }
+    /// Shows hosts; what changes is kept, too.
+    pub(super) fn new(
+        kept: &Kept,
+        (interrupt, stops): (&'a Interrupt, bool),
+        keeping: &'a Keeping<Silence>,
+        output: &Output,
+    ) -> Self {
+        let (output, progress) = (output.clone(), output.progress("fleet"));
+        let (said, zero) = (vec![String::new(); kept.hosts.len()], ClockZero::now());
+        Self { interrupt, stops, keeping, zero, output, progress, said }
     }
 
     /// What is in place goes.
@@ -39,9 +49,11 @@ impl<'a> Screen<'a> {
         self.progress.vanish();
     }
 
-    fn line(&mut self, text: &str) {
+    fn line(&mut self, about: &str, text: &str) {
         self.progress.vanish();
-        self.output.talk(text);
+        self.output.talk(&format!("{:14}{}", one_line(about), one_line(text)));
+        let news = News::Note { text: format!("{about}: {text}") };
+        self.keeping.tell(self.zero.elapsed(), &news);
     }
 }
 
@@ -57,7 +69,7 @@ impl Conducting for Screen<'_> {
                 None => phase(row.phase).to_owned(),
             };
             if self.said[number] != said {
-                self.line(&format!("{:14}{}", one_line(row.name), one_line(&said)));
+                self.line(row.name, &said);
                 self.said[number] = said;
             }
         }
@@ -69,7 +81,7 @@ impl Conducting for Screen<'_> {
     }
 
     fn advise(&mut self, text: &str) {
-        self.line(&format!("{:14}{}", "note", one_line(text)));
+        self.line("note", text);
     }
 }
 

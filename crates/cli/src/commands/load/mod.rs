@@ -239,11 +239,11 @@ pub enum LoadCommandError {
         "--fill: the profile {0} does not say how many messages are in a mailbox\n  in a profile of your own: mailbox_messages = {{ value = 1000, certainty = \"assumed\" }}"
     )]
     NoMailbox(String),
-    /// Nobody works.
+    /// There are no users at work.
     #[error(
         "--sweep needs users with a profile\n  for example: --profile mmb3 --sweep users=50..2000/5"
     )]
-    NobodyWorks,
+    NoUsers,
     /// Nothing is to be explained.
     #[error("there is no profile to explain\n  for example: --profile mmb3 --explain")]
     NoProfile,
@@ -298,34 +298,49 @@ fn test(args: &LoadArgs, output: &Output) -> Result<Exit, LoadCommandError> {
     output.talk(&opening);
     let stop = Stop::from(Interrupt::listen()?.flag());
     let folder = RunFolder::create(&args.output.out, now(), &scenario.name)?;
-    // Before anything is sent: a run that is killed is audited by what it says.
-    let kept = folder.write("scenario.toml", scenario.to_toml().as_bytes());
-    kept.inspect_err(|_| folder.clone().discard())?;
     let lines = Lines::of(&args.output.printed, output);
     let demand = match &servers {
         Servers::Foreign(target) => &target.1,
         Servers::Own(options, _) => &options.demand,
     };
-    let teller = Teller::new(output, "send");
-    let telling = telling(&scenario, demand, &folder, lines.heard(), teller)?;
-    let telling = Rc::new(telling);
-    let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
-    let result = match &servers {
+    let heard = (lines.heard(), Teller::new(output, "send"));
+    let result = recorded((&scenario, demand), &folder, heard, |listener| match &servers {
         Servers::Foreign(target) => {
-            target::test(&target.0, &target.1, &folder, version::origin, &listener, &stop)
+            target::test(&target.0, &target.1, &folder, version::origin, listener, &stop)
         }
-        Servers::Own(options, _) => run_load(options, &folder, version::origin, &listener, &stop),
-    };
+        Servers::Own(options, _) => run_load(options, &folder, version::origin, listener, &stop),
+    })??;
+    tell(&result, &folder, "report.html", lines, output);
+    Ok(result.verdict.into())
+}
+
+/// Runs a test of `scenario` with everything that its folder keeps. Of one without a result nothing
+/// stays, and the inner error says why.
+fn recorded(
+    (scenario, demand): (&MailScenario, &Demand),
+    folder: &RunFolder,
+    (heard, teller): (Option<Heard>, Teller),
+    test: impl FnOnce(&Rc<dyn LoadListener>) -> Result<RunResult, LoadError>,
+) -> Result<Result<RunResult, LoadError>, FolderError> {
+    // Before anything is sent: a run that is killed is audited by what it says.
+    let kept = folder.write("scenario.toml", scenario.to_toml().as_bytes());
+    kept.inspect_err(|_| folder.clone().discard())?;
+    let telling = Rc::new(telling(scenario, demand, folder, heard, teller)?);
+    let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
+    let result = test(&listener);
     let keeping = telling.listener();
     keeping.shown().clear();
     match &result {
-        Ok(result) => keeping.ended(result.verdict)?,
-        Err(_) => keeping.end()?,
+        Ok(result) => {
+            keeping.ended(result.verdict)?;
+            keep(folder, result, keeping.shown().events(), ["result.json", "report.html"])?;
+        }
+        Err(_) => {
+            keeping.end()?;
+            folder.clone().discard();
+        }
     }
-    let result = result.inspect_err(|_| folder.clone().discard())?;
-    keep(&folder, &result, keeping.shown().events(), ["result.json", "report.html"])?;
-    tell(&result, &folder, "report.html", lines, output);
-    Ok(result.verdict.into())
+    Ok(result)
 }
 
 /// What hears of a run of `scenario`: its journal in `folder`, `heard`, and the screen.

@@ -241,7 +241,7 @@ fn score(work: &MailWork) -> String {
     if work.is_stress {
         let rate = work.done_per_s().map_or("-".to_owned(), decimals);
         return format!(
-            "{:14}{rate} tasks a second in the {steady} s in the middle; nobody waited for a schedule, so \
+            "{:14}{rate} tasks a second in the {steady} s in the middle; no task waited for a schedule, so \
              nothing says how long users would",
             "stress"
         );

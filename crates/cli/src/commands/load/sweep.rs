@@ -13,10 +13,8 @@
 //!   users-50/       the run: result.json, report.html, ledger.bin
 //! ```
 
-use std::rc::Rc;
-
 use brunt_host::computing::{Computing, head, no_points};
-use brunt_host::load::{LoadListener, Telling, remove_servers, run as run_load};
+use brunt_host::load::{remove_servers, run as run_load};
 use brunt_report::result::{Group, Mail, Outcome, Rule, RunResult, Verdict};
 use brunt_report::{
     Cell, Column, Row, RunFolder, SweepOutcome, SweepPage, SweepPicture, SweepPoint, Table,
@@ -28,7 +26,7 @@ use brunt_units::Span;
 use serde_json::{Value, json};
 
 use super::scenario::options;
-use super::{LoadArgs, LoadCommandError, foreign, keep, page, telling};
+use super::{LoadArgs, LoadCommandError, foreign, page, recorded};
 use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -68,7 +66,7 @@ pub(super) fn run(args: &LoadArgs, text: &str, output: &Output) -> Result<Exit, 
     if !first.incidents.is_empty() {
         return Err(LoadCommandError::Disturbed);
     }
-    let profile = first.demand.work.as_ref().ok_or(LoadCommandError::NobodyWorks)?.profile.clone();
+    let profile = first.demand.work.as_ref().ok_or(LoadCommandError::NoUsers)?.profile.clone();
     let labels: Vec<&str> = numbers.iter().map(|(label, _)| label.as_str()).collect();
     let opening = page::opening(&scenario.name, &first, left_out.as_deref());
     let opening = format!("{opening}{:14}{} users", "sweep", labels.join(", "));
@@ -144,20 +142,12 @@ fn points(
         let scenario = scenario(args, number)?;
         let (options, _) = options(&scenario)?;
         let own = folder.within(&format!("users-{label}"))?;
-        own.write("scenario.toml", scenario.to_toml().as_bytes())?;
         let teller = Teller::of_part(output, format!("{label} users"));
-        let telling = Rc::new(telling(&scenario, &options.demand, &own, None, teller)?);
-        let listener: Rc<dyn LoadListener> = Rc::<Telling<_>>::clone(&telling);
-        let came = run_load(&options, &own, version::origin, &listener, stop);
-        let keeping = telling.listener();
-        keeping.shown().clear();
-        match &came {
-            Ok(result) => keeping.ended(result.verdict)?,
-            Err(_) => keeping.end()?,
-        }
+        let came = recorded((&scenario, &options.demand), &own, (None, teller), |listener| {
+            run_load(&options, &own, version::origin, listener, stop)
+        })?;
         let came = match came {
             Ok(result) => {
-                keep(&own, &result, keeping.shown().events(), ["result.json", "report.html"])?;
                 if !has_broken_promise(&result) {
                     remove_servers(own.path())?;
                 }
@@ -165,10 +155,7 @@ fn points(
             }
             // The first one says that servers cannot be tested at all.
             Err(error) if points.is_empty() => return Err(error.into()),
-            Err(error) => {
-                own.discard();
-                Err(error.to_string())
-            }
+            Err(error) => Err(error.to_string()),
         };
         let point = Point { label: label.clone(), at: *at, came };
         output.talk(&format!("{:14}{}", format!("{label} users"), point.outcome()));

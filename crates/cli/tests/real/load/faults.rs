@@ -153,6 +153,10 @@ fn a_power_cut_loses_nothing_but_in_its_control() {
     let (output, again) = load(home.path(), &["--audit", run.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(of(&again, "found"), of(&result, "found"), "{again}");
+    for key in ["control", "cut_loses_unsynced", "faults"] {
+        assert_eq!(again["mail"][key], result["mail"][key], "{key}");
+    }
+    assert!(again["reasons"].to_string().contains("the power of the file systems was cut"));
     assert_eq!(mounted(home.path()), [""; 0]);
 }
 
@@ -203,4 +207,12 @@ fn a_brunt_that_is_killed_in_a_cut_leaves_nothing_mounted() {
     assert!(is_clean() || looks.any(|()| is_clean()), "{:?}", mounted(home.path()));
     std::thread::sleep(Duration::from_millis(300));
     assert!(is_clean() || looks.any(|()| is_clean()), "{:?}", mounted(home.path()));
+    // Its control had sent nothing of the run itself, and its servers go all the same.
+    let run = run_folder(home.path());
+    let (output, _) = load(home.path(), &["--audit", run.to_str().unwrap()]);
+    assert!(said(&output).contains("ended before it sent anything"), "{}", said(&output));
+    let mut clean = Command::new(env!("CARGO_BIN_EXE_brunt"));
+    let output = clean.arg("clean").arg(&run).arg("--yes").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(!run.join("servers").exists());
 }

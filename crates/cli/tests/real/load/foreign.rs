@@ -97,9 +97,9 @@ fn the_example_of_own_servers_runs_to_its_end() {
     let elsewhere = "--set=target.send=192.0.2.7:24";
     own.refused(
         &[elsewhere],
-        &["is not this machine, and nobody has allowed to test it", "--allow-target 192.0.2.7"],
+        &["is not this machine, and testing it is not allowed", "--allow-target 192.0.2.7"],
     );
-    own.refused(&[elsewhere, "--allow-target=192.0.2.8"], &["nobody has allowed"]);
+    own.refused(&[elsewhere, "--allow-target=192.0.2.8"], &["testing it is not allowed"]);
     own.refused(&["--set=target.queue_command=[\"true\"]"], &["--allow-exec: true"]);
     own.refused(&["--server=dovecot"], &["[target] has others"]);
     own.refused(&["--users=7"], &["has 6 accounts, and 7 users are asked for"]);

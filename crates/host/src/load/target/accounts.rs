@@ -38,7 +38,7 @@ pub enum AccountsFileError {
     /// Others may read passwords.
     #[error("{}: holds passwords, and not only its owner may read it\n  chmod 600 {}", .0.display(), .0.display())]
     Open(PathBuf),
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("{}: holds passwords, and belongs neither to you nor to root", .0.display())]
     OfAnother(PathBuf),
     /// A line is wrong.

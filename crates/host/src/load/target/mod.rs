@@ -6,7 +6,7 @@
 //!   audit    the same mailboxes again
 //! ```
 //!
-//! Every account of the file sends and receives, and nobody else. A mailbox that holds anything
+//! The accounts of the file send and receive, and no others. A mailbox that holds anything
 //! without our mark is refused before the first message.
 
 mod accounts;
@@ -18,8 +18,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use brunt_load::{
-    Accounts, Anchor, Disturbance, Drain, Endpoint, Login, Mechanism as Way, Protocol, TlsUse,
-    Trust,
+    Accounts, Anchor, Drain, Endpoint, Login, Mechanism as Way, Protocol, TlsUse, Trust,
 };
 use brunt_mail::{Audited, Mailing};
 use brunt_report::result::{MailServer, Origin};
@@ -32,7 +31,8 @@ use brunt_world::World;
 use super::demand::{self, Begun, Demand};
 use super::kept::{self, LedgerFile};
 use super::outcome::Judged;
-use super::{LoadError, LoadListener, Subject, course, judge};
+use super::watcher::Watcher;
+use super::{LoadError, LoadListener, Subject, judge, usage};
 use crate::consent::TargetConsent;
 use crate::drill::exec;
 
@@ -169,11 +169,14 @@ impl Foreign {
                 .to_owned(),
         ];
         if self.is_insecure && self.trust.is_some() {
-            reasons.push("--insecure: nobody knows whose certificates these were".to_owned());
+            reasons.push(
+                "--insecure: certificates were not checked, so these may have been other servers"
+                    .to_owned(),
+            );
         }
         if self.target.queue_command.is_none() && self.target.protocol != Speaks::Lmtp {
             reasons.push(format!(
-                "nobody could be asked what the relay holds: what is not there {} after the end of sending counts as lost",
+                "the relay was not asked what it holds (queue_command): what is not there {} after the end of sending counts as lost",
                 self.target.deadline
             ));
         }
@@ -203,7 +206,7 @@ fn allowed(address: &Placed<Address>, consent: &TargetConsent) -> Result<SocketA
     match first.ip().is_loopback() || is_named {
         true => Ok(*first),
         false => {
-            let refusal = place.refuse("is not this machine, and nobody has allowed to test it");
+            let refusal = place.refuse("is not this machine, and testing it is not allowed");
             Err(refusal.hint(format!("to allow it: --allow-target {}", value.host())).into())
         }
     }
@@ -216,7 +219,7 @@ fn may_ask(command: Option<&Placed<Vec<String>>>, consent: &TargetConsent) -> Re
     };
     let shown = crate::shell::line(&command.value);
     if !consent.exec {
-        let refusal = command.place.refuse("runs a command, and nobody has allowed that");
+        let refusal = command.place.refuse("runs a command, and that is not allowed");
         return Err(refusal.hint(format!("to allow it, add --allow-exec: {shown}")));
     }
     match command.value.first().is_some_and(|program| exec::found(program).is_some()) {
@@ -281,22 +284,23 @@ pub fn test(
     stop: &Stop,
 ) -> Result<RunResult, LoadError> {
     let are_here = foreign.addresses().iter().all(|address| address.ip().is_loopback());
-    let work = demand.work.as_ref();
-    for doubt in super::preflight::provide(foreign.users(), work, (false, are_here))? {
+    let (work, users) = (demand.work.as_ref(), foreign.users());
+    for doubt in super::preflight::provide(users, work, (false, are_here))? {
         listener.step(&doubt);
     }
     let begun = Begun::new(demand, foreign.subject(), demand::beginning())?;
     let ledger = Rc::new(LedgerFile::create(folder)?);
-    let (world, told, lasts) = (begun.real.world.clone(), Rc::clone(listener), demand.lasts());
-    let drain = foreign.drain(&world, listener);
-    let disturbance: Disturbance = Box::new(move |progress| {
-        Box::pin(async move {
-            course::tell(&world, &told, lasts, (&progress, &|_| ())).await;
-            Vec::new()
-        })
-    });
+    let drain = foreign.drain(&begun.real.world, listener);
+    let watcher = Watcher::new(&begun.real.world, listener, (demand, users), None);
+    let meanwhile = (watcher.watch(None), drain);
     let (entrance, keep) = (foreign.entrance.clone(), Rc::<LedgerFile>::clone(&ledger));
-    let ran = begun.run(demand, entrance, (disturbance, drain), keep, (listener, stop))?;
+    let mut ran = begun.run(demand, entrance, meanwhile, keep, (listener, stop))?;
+    ran.usage = usage::between(&watcher.samples(), ran.steady(), &[], None);
+    if let Some(usage) = ran.usage.as_mut().filter(|_| !are_here) {
+        // What this machine does besides says nothing about servers elsewhere.
+        (usage.machine_busy, usage.memory_available_mib_min) = (None, None);
+        (usage.stalled_on_processor, usage.stalled_on_io) = (None, None);
+    }
     ledger.sync()?;
     ran.result(demand, |judged, _| foreign.reasons(judged.audited), folder, origin, stop)
 }
