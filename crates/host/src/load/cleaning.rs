@@ -5,7 +5,9 @@
 //! goes only if brunt made servers in it, and none of them runs. Servers that live elsewhere know their
 //! run, so they are found when its folder is gone (`brunt clean --orphans`).
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -126,11 +128,13 @@ pub fn orphans() -> Vec<Orphan> {
 
 /// Whether a process was started for these servers, or works below their folder.
 fn is_in_use(servers: &Path) -> bool {
-    let name = servers.to_string_lossy().into_owned();
     let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.any(|process| {
         let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
         let works = fs::read_link(process.path().join("cwd")).unwrap_or_default();
-        works.starts_with(servers) || String::from_utf8_lossy(&command).contains(&name)
+        // Arguments of servers are files of theirs; that of `brunt clean` may be the folder.
+        let arguments = command.split(|byte| *byte == 0);
+        let mut files = arguments.map(|one| Path::new(OsStr::from_bytes(one)));
+        works.starts_with(servers) || files.any(|file| file.starts_with(servers) && file != servers)
     })
 }

@@ -281,13 +281,22 @@ impl Queue for Shrinking {
     }
 }
 
+/// A queue that answers once.
+struct Silent(std::cell::Cell<Option<u64>>);
+
+impl Queue for Silent {
+    fn waiting(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + '_>> {
+        Box::pin(std::future::ready(self.0.take()))
+    }
+}
+
 #[test]
 fn it_waits_for_the_queue_and_not_longer_than_the_deadline() {
-    let drained = |waiting, deadline| {
+    let drained = |queue: Rc<dyn Queue>, deadline| {
         let finished =
             finish(Bad { drop: Some(50), ..Bad::default() }, false, move |course, _, _| {
                 course.drain = Drain::Queue {
-                    queue: Rc::new(Shrinking(std::cell::Cell::new(waiting))),
+                    queue,
                     every: Span::seconds(1),
                     deadline: Span::seconds(deadline),
                 };
@@ -295,10 +304,15 @@ fn it_waits_for_the_queue_and_not_longer_than_the_deadline() {
         let lost = count(&finished, Outcome::Lost);
         (finished.drained.queue, finished.drained.took, lost > 0, finished.audited.verdict())
     };
+    let shrinking = |waiting| Rc::new(Shrinking(std::cell::Cell::new(waiting)));
     let empty = brunt_mail::Queue::Empty;
-    assert_eq!(drained(3, 60), (empty, Span::seconds(4), true, Verdict::Fail));
+    assert_eq!(drained(shrinking(3), 60), (empty, Span::seconds(4), true, Verdict::Fail));
     let holds = brunt_mail::Queue::Holds(90);
-    assert_eq!(drained(100, 10), (holds, Span::seconds(10), false, Verdict::CannotTell));
+    assert_eq!(drained(shrinking(100), 10), (holds, Span::seconds(10), false, Verdict::CannotTell));
+    // What it held when it answered last is still owed.
+    let silent = Rc::new(Silent(std::cell::Cell::new(Some(7))));
+    let holds = brunt_mail::Queue::Holds(7);
+    assert_eq!(drained(silent, 10), (holds, Span::seconds(10), false, Verdict::CannotTell));
 }
 
 #[test]
