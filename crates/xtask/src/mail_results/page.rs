@@ -14,7 +14,7 @@ const HEAD: &str = "\
 
 Measured by `cargo xtask mail-results`, which makes this page: each row is a scenario of [`brunt load`](mail.md), run once or
 several times. Results are kept in `target/mail-results`; the next call makes the runs that have none. It takes root, Dovecot,
-Postfix, and for some rows Cyrus and Exim, which can be unpacked (`BRUNT_UNPACKED_SERVERS`).
+Postfix, and for some rows Cyrus and Exim, which can be unpacked (`BRUNT_UNPACKED_SERVERS`); Exim needs its user `Debian-exim`.
 
 * **Verdict**: how its runs ended, which promises were broken, why a run was refused, and how many are still to be made.
 * **Accepted** and what follows are deliveries, summed over the runs that have a result.
