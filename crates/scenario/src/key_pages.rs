@@ -91,6 +91,9 @@ pub fn key_tables() -> String {
     text
 }
 
+/// Stands for the name of a server in the title of a table.
+const SERVER_TABLE: &str = "SERVER";
+
 /// Tables that have other keys, too, in what describes something else.
 const OPEN: [&str; 3] = ["mailboxes", "price", "replicate"];
 
@@ -116,7 +119,10 @@ pub fn json_schema() -> String {
             None => drop(top.insert(name.to_owned(), own)),
             Some((outer, inner)) => {
                 let open = top.entry(outer).or_insert_with(|| json!({ "properties": {} }));
-                open["properties"][inner] = own;
+                match inner == SERVER_TABLE {
+                    true => open["additionalProperties"] = own,
+                    false => open["properties"][inner] = own,
+                }
             }
         }
     }

@@ -39,6 +39,7 @@ use brunt_host::worker::Worker;
 use brunt_host::{handles, plan, runs, shards, test_log, witness};
 use brunt_qualify::error::RunError;
 use brunt_qualify::phases::run::run_among;
+use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::{Surroundings, foreseen, result, unfinished};
 use brunt_qualify::shards::Meeting;
@@ -314,15 +315,7 @@ fn test(
         Some((worker, _)) => Rc::new(Both(Rc::clone(&watch) as _, Arc::clone(worker) as _)),
         None => Rc::clone(&watch) as _,
     };
-    let (run, backend) = if plan.shards > 1 {
-        shards::run(&plan, &options, &*listener, stop, meeting)?
-    } else {
-        let (world, plan, stop) = (real.world.clone(), plan.clone(), stop.clone());
-        let run = real.executor.block_on(async move {
-            run_among(&world, &plan, &*listener, &stop, meeting.as_deref()).await
-        });
-        (run, real.backend())
-    };
+    let (run, backend) = conducted(&mut real, (&plan, &options), listener, stop, meeting)?;
     let hangs = match &run {
         Ok(run) => run.hung.count > 0,
         Err(error) => matches!(error, RunError::Hung(_)),
@@ -362,6 +355,24 @@ fn test(
         output.error(&format!("not everything could be recorded: {error}"));
     }
     Ok(result?)
+}
+
+/// Runs `plan` in `real`, or its shards in worlds of their own; how I/O reached the kernel, too.
+fn conducted(
+    real: &mut RealWorld,
+    (plan, options): (&Plan, &brunt_world_real::Options),
+    listener: Rc<dyn Listener>,
+    stop: &Stop,
+    meeting: Option<Arc<dyn Meeting>>,
+) -> Result<(Result<TestRun, RunError>, Backend), StartError> {
+    if plan.shards > 1 {
+        return shards::run(plan, options, &*listener, stop, meeting);
+    }
+    let (world, plan, stop) = (real.world.clone(), plan.clone(), stop.clone());
+    let run = real.executor.block_on(async move {
+        run_among(&world, &plan, &*listener, &stop, meeting.as_deref()).await
+    });
+    Ok((run, real.backend()))
 }
 
 /// The machine as its server is called among others.
