@@ -82,13 +82,17 @@ pub fn conduct(
         ways: ways.to_vec(),
         folders: names.iter().map(|name| out.join(name)).collect(),
         open: BTreeMap::new(),
+        leaving: Vec::new(),
         count: 0,
         events,
     };
     let report = conductor.run(&coming, user);
-    let ways = std::mem::take(&mut conductor.open);
-    for (_, way) in ways {
-        close(way.taken_leave());
+    for way in std::mem::take(&mut conductor.open).into_values() {
+        conductor.take_leave(way);
+    }
+    while !conductor.leaving.is_empty() {
+        conductor.see_off();
+        thread::sleep(Duration::from_millis(1));
     }
     report
 }
@@ -98,6 +102,8 @@ struct Conductor {
     ways: Vec<HostWay>,
     folders: Vec<PathBuf>,
     open: BTreeMap<usize, Way>,
+    /// Connections on which nothing more is said, and until when they may end by themselves.
+    leaving: Vec<(Instant, Way)>,
     count: u64,
     events: Sender<Event>,
 }
@@ -118,6 +124,7 @@ impl Conductor {
                 stops += 1;
                 self.coordinator.stop();
             }
+            self.see_off();
             self.coordinator.tick(monotonic());
             for deed in self.coordinator.deeds() {
                 self.carry_out(deed, user)?;
@@ -165,7 +172,9 @@ impl Conductor {
                 }
             },
             Deed::Close(host) => {
-                self.open.remove(&host).map(close);
+                if let Some(way) = self.open.remove(&host) {
+                    self.take_leave(way);
+                }
             }
             Deed::Send(host, bytes) => {
                 if let Some(writer) = self.open.get(&host).and_then(|way| way.writer.as_ref()) {
@@ -183,6 +192,22 @@ impl Conductor {
             self.carry_out(deed, user)?;
         }
         Ok(())
+    }
+
+    /// Nothing more is said on `way`: the other side has time to hear the last word.
+    fn take_leave(&mut self, mut way: Way) {
+        way.writer = None;
+        self.leaving.push((Instant::now() + FAREWELL, way));
+    }
+
+    /// Closes connections that have ended, or do not.
+    fn see_off(&mut self) {
+        for (until, mut way) in std::mem::take(&mut self.leaving) {
+            match Instant::now() < until && matches!(way.child.try_wait(), Ok(None)) {
+                true => self.leaving.push((until, way)),
+                false => drop(close(way)),
+            }
+        }
     }
 
     fn connect(&mut self, host: usize) -> io::Result<()> {
@@ -226,18 +251,6 @@ impl Conductor {
             close(before);
         }
         Ok(())
-    }
-}
-
-impl Way {
-    /// Nothing more is said; the other side ends by itself when it has heard everything.
-    fn taken_leave(mut self) -> Self {
-        self.writer = None;
-        let patience = Instant::now() + FAREWELL;
-        while Instant::now() < patience && matches!(self.child.try_wait(), Ok(None)) {
-            thread::sleep(Duration::from_millis(1));
-        }
-        self
     }
 }
 

@@ -24,12 +24,13 @@ same_machine = true
 [test]
 duration = "4s"
 sessions = 2
-operations_per_s = 100
-min_warmup = "200ms"
+operations_per_s = 400
+min_warmup = "2s"
 [profile]
-version = "exchange-2003"
+version = "exchange-2013"
 cache_max = "4 MiB"
 cache_min = "4 MiB"
+checkpoint_depth = "1 MiB"
 # What a busy machine does to latencies is not judged here.
 [limits]
 read_average = "1h"
