@@ -73,8 +73,9 @@ pub fn of_fleet(
 ) -> Result<Run, TogetherError> {
     are_one_test(&runs)?;
     if runs.len() == 1 {
-        let run = runs.swap_remove(0);
-        return Ok(Run { result: RunResult { fleet, ..run.result }, ..run });
+        let mut run = runs.swap_remove(0);
+        run.result.fleet = fleet.or(run.result.fleet);
+        return Ok(run);
     }
     Ok(Run {
         samples: sum.map(over_time::samples).unwrap_or_default(),

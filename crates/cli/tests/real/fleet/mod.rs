@@ -288,16 +288,15 @@ fn one_machine_is_not_two_hosts() {
     fleet.is_left_alone();
 }
 
-/// With limits of a busy machine, and for a few seconds.
+/// What a busy machine does to rates and latencies is not judged.
 #[test]
 fn the_demo_is_three_servers_of_this_machine() {
     let fleet = Fleet::of(SCENARIO);
-    let mut arguments = vec!["run", "--duration", "3s", "--set", "test.target_io_per_s=20"];
-    for limit in ["read_average", "read_sample", "log_average", "log_sample"] {
-        arguments.extend(["--set", Box::leak(format!("limits.{limit}=1h").into_boxed_str())]);
-    }
-    let (output, result) = fleet.run(&arguments);
-    assert_eq!(result["verdict"], "pass", "{}{result:#}", said(&output));
-    assert_eq!(result["fleet"]["agents"].as_array().unwrap().len(), 3);
+    let (output, result) = fleet.run(&["run", "--duration", "5s"]);
+    let came = outcomes(&result);
+    let is_answer = |outcome: &String| ["pass", "fail", "inconclusive"].contains(&outcome.as_str());
+    assert!(came.len() == 3 && came.iter().all(is_answer), "{}{result:#}", said(&output));
+    assert!(result["fleet"]["skew_ms"].is_number());
+    assert_eq!(result["storage"]["servers"].as_array().unwrap().len(), 3);
     fleet.is_left_alone();
 }
