@@ -23,7 +23,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::closing::{resume, summary, verdict_again};
-use crate::commands::{drill, load};
+use crate::commands::{drill, fleet, load};
 use crate::exit::Exit;
 use crate::output::{Output, Tone};
 use crate::version;
@@ -78,6 +78,9 @@ pub enum ReportError {
     /// A folder that runs are in.
     #[error("{}: is not a run, but has runs in it\n  for example: brunt report {}", .0.display(), .1.display())]
     Above(PathBuf, PathBuf),
+    /// The coordinator of a fleet ended before its hosts.
+    #[error("{}: is a fleet without a result: its hosts may still be at work\n  to go on with it: brunt fleet attach {}", .0.display(), .0.display())]
+    Fleet(PathBuf),
     /// There is nothing.
     #[error("{}: there is no such folder", .0.display())]
     Missing(PathBuf),
@@ -344,6 +347,9 @@ const TIME: usize = "2026-11-21-181503".len();
 /// The run in a folder.
 pub(crate) fn read(run: &Path) -> Result<Run, ReportError> {
     runs::read(run).map_err(|error| match (&error, newest_below(run)) {
+        (ReadError::NoRun(_) | ReadError::NotBegun(_), _) if fleet::is_fleet(run) => {
+            ReportError::Fleet(run.to_owned())
+        }
         (ReadError::NoRun(_), None) if !run.exists() => ReportError::Missing(run.to_owned()),
         (ReadError::NoRun(_), Some(newest)) => ReportError::Above(run.to_owned(), newest),
         _ => error.into(),

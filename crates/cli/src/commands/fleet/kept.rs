@@ -52,6 +52,11 @@ pub enum KeptError {
     Content { path: PathBuf, why: String },
 }
 
+/// Whether `folder` is that of a fleet.
+pub(crate) fn is_fleet(folder: &Path) -> bool {
+    folder.join(NAME).is_file()
+}
+
 impl Kept {
     /// What `scenario` asks for, begun at `started`; `drawn` is a number that no other run has.
     pub(super) fn new(

@@ -46,6 +46,7 @@ use crate::records::Lines;
 use crate::source::Source;
 use crate::test_args::{Printed, SharedArgs};
 use kept::{Kept, KeptError};
+pub(crate) use kept::is_fleet;
 use rows::Screen;
 
 /// The fleet that is tested when no scenario is named.
@@ -135,6 +136,9 @@ pub enum FleetError {
     /// No host has begun.
     #[error("no host has begun\n  {}", .0.join("\n  "))]
     Nobody(Vec<String>),
+    /// Hosts may be at work, and cannot be asked.
+    #[error("nothing came back yet\n  {}\n  to go on with it: brunt fleet attach {}", .0.join("\n  "), .1.display())]
+    NothingYet(Vec<String>, PathBuf),
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -185,18 +189,29 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
     kept.write(&folder)?;
     output.talk(&opening(&scenario));
     let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how: How::Begins };
-    let came = work.conduct(&args.shared.output.printed, output);
-    if let Err(FleetError::Nobody(_)) = came {
-        // Nothing was tested: as if there had been no run.
-        folder.discard();
+    match work.conduct(&args.shared.output.printed, output) {
+        Err(FleetError::Nobody(why)) => {
+            // Nothing was tested: as if there had been no run.
+            folder.discard();
+            if interrupt.is_asked() {
+                output.talk("stopped before a host had begun");
+                return Ok(Exit::Interrupted);
+            }
+            Err(FleetError::Nobody(why))
+        }
+        came => came,
     }
-    came
 }
 
 fn attach(args: &FleetAttachArgs, how: How, output: &Output) -> Result<Exit, FleetError> {
     let kept = Kept::read(&args.run)?;
     let interrupt = Interrupt::listen()?;
     let folder = RunFolder::at(&args.run);
+    if let Some(result) = outcome::settled(&args.run) {
+        // Nothing that hosts could say would change it.
+        let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how };
+        return Ok(work.told(&result, Lines::of(&args.printed, output), output));
+    }
     let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how };
     work.conduct(&args.printed, output)
 }
@@ -237,14 +252,22 @@ impl Work<'_> {
                 self.folder.write("report.html", report_html(&run).as_bytes())?;
                 result
             }
+            None if outcome::is_open(&report) => {
+                let folder = self.folder.path().to_owned();
+                return Err(FleetError::NothingYet(report.reasons, folder));
+            }
             None => return Err(FleetError::Nobody(report.reasons)),
         };
         keeping.ended(result.verdict)?;
+        Ok(self.told(&result, lines, output))
+    }
+
+    fn told(&self, result: &RunResult, lines: Lines, output: &Output) -> Exit {
         lines.tell((result.verdict.word(), &result.to_json()), output, || {
             output.talk("");
-            output.show(&self.closing(&result, output));
+            output.show(&self.closing(result, output));
         });
-        Ok(Exit::from(result.verdict))
+        Exit::from(result.verdict)
     }
 
     /// The journal of what happened to hosts, begun with the run; `heard` hears its records.
@@ -277,7 +300,7 @@ impl Work<'_> {
         let shown = RunResult { rules: result.shown_rules(), ..result.clone() };
         let text = summary(&shown, &report, output);
         let hosts = outcome::hosts(result);
-        let again = match result.fleet.as_ref().is_some_and(outcome::is_missing_some) {
+        let again = match result.fleet.as_ref().is_some_and(outcome::is_unsettled) {
             true => {
                 format!("\n{:14}brunt fleet attach {}", "fetch again", self.folder.path().display())
             }

@@ -1,9 +1,12 @@
 //! The one result of a fleet: what its hosts measured, added up, and what happened to each.
 
+use std::path::Path;
+
 use brunt_fleet::{AgentReport, Fate, Report};
 use brunt_host::runs::{self, HostsError};
 use brunt_report::result::{Fleet, FleetAgent, IoNumbers, Origin, RunResult, Server, Verdict};
-use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, counted, one_line};
+use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, counted, one_line, result_in,
+};
 
 use brunt_units::Span;
 
@@ -104,9 +107,32 @@ fn slowest(servers: &[Server]) -> Option<String> {
     reads.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name.clone())
 }
 
-/// Whether a folder may still come.
-pub(super) fn is_missing_some(fleet: &Fleet) -> bool {
-    fleet.agents.iter().any(|agent| agent.outcome == Some(Verdict::Inconclusive))
+/// Whether a host may still be at work, or has a folder that is not here.
+fn may_change(fate: &Fate) -> bool {
+    matches!(fate, Fate::Lost { .. } | Fate::NotFetched { .. } | Fate::LetGo)
+}
+
+/// The same of a whole fleet, of which no folder is here.
+pub(super) fn is_open(report: &Report) -> bool {
+    report.agents.iter().any(|agent| may_change(&agent.fate))
+}
+
+/// The same of a result: a host that came to its end by itself has no reason.
+pub(super) fn is_unsettled(fleet: &Fleet) -> bool {
+    let open = [Some(Verdict::Inconclusive), Some(Verdict::Interrupted)];
+    let stopped = Fate::Stopped.to_string();
+    let is_open = |agent: &FleetAgent| {
+        let reason = agent.reason.as_ref().filter(|reason| **reason != stopped);
+        open.contains(&agent.outcome) && reason.is_some()
+    };
+    fleet.agents.iter().any(is_open)
+}
+
+/// The result of the run in `folder`, if nothing can change it any more.
+pub(super) fn settled(folder: &Path) -> Option<RunResult> {
+    let result = result_in(folder).ok()?;
+    let is_settled = result.fleet.as_ref().is_some_and(|fleet| !is_unsettled(fleet));
+    is_settled.then_some(result)
 }
 
 /// The hosts, for the last screen.
@@ -139,6 +165,35 @@ pub(super) fn hosts(result: &RunResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_still_come_is_not_settled() {
+        let of = |fate: Fate| {
+            let report = AgentReport {
+                name: "A".to_owned(),
+                host: None,
+                fate,
+                offset_ns: None,
+                offset_bound: None,
+            };
+            let agents = vec![agent(&report)];
+            let fleet = Fleet { agents, skew_ms: None, skew_bound_ms: None, slowest: None };
+            (may_change(&report.fate), is_unsettled(&fleet))
+        };
+        let why = || "why".to_owned();
+        for open in [Fate::Lost { why: why() }, Fate::NotFetched { why: why() }, Fate::LetGo] {
+            assert_eq!(of(open.clone()), (true, true), "{open}");
+        }
+        for over in [
+            Fate::Complete(Verdict::Inconclusive),
+            Fate::Complete(Verdict::Pass),
+            Fate::Stopped,
+            Fate::WithOthers,
+            Fate::Killed { why: why() },
+        ] {
+            assert_eq!(of(over.clone()), (false, false), "{over}");
+        }
+    }
 
     #[test]
     fn reasons_with_one_cure_are_said_once() {

@@ -300,3 +300,18 @@ fn the_demo_is_three_servers_of_this_machine() {
     assert_eq!(result["storage"]["servers"].as_array().unwrap().len(), 3);
     fleet.is_left_alone();
 }
+
+/// The servers of the paper at a hundredth of their size.
+#[test]
+fn twelve_servers_begin_at_one_instant() {
+    let fleet = Fleet::of(SCENARIO);
+    let scratch = format!("scratch={}/{{server}}", fleet.path().display());
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/twelve-servers.toml");
+    let small = ["--duration", "3s", "--set", "test.min_warmup=1s", "--set", &scratch];
+    let (output, result) = fleet.run(&[&["run", scenario], &small[..]].concat());
+    let came = outcomes(&result);
+    let is_answer = |outcome: &String| ["pass", "fail", "inconclusive"].contains(&outcome.as_str());
+    assert!(came.len() == 12 && came.iter().all(is_answer), "{}{result:#}", said(&output));
+    assert_eq!(result["storage"]["servers"].as_array().unwrap().len(), 12);
+    fleet.is_left_alone();
+}
