@@ -45,8 +45,8 @@ use crate::output::Output;
 use crate::records::Lines;
 use crate::source::Source;
 use crate::test_args::{Printed, SharedArgs};
-use kept::{Kept, KeptError};
 pub(crate) use kept::is_fleet;
+use kept::{Kept, KeptError};
 use rows::Screen;
 
 /// The fleet that is tested when no scenario is named.

@@ -5,7 +5,8 @@ use std::path::Path;
 use brunt_fleet::{AgentReport, Fate, Report};
 use brunt_host::runs::{self, HostsError};
 use brunt_report::result::{Fleet, FleetAgent, IoNumbers, Origin, RunResult, Server, Verdict};
-use brunt_report::{Cell, Column, ReadError, Row, Run, RunFolder, Table, counted, one_line, result_in,
+use brunt_report::{
+    Cell, Column, ReadError, Row, Run, RunFolder, Table, counted, one_line, result_in,
 };
 
 use brunt_units::Span;

@@ -47,10 +47,7 @@ const EXAMPLES: &[(&str, Look)] = &[
             &["Every limit holds up to a round trip of", "With one path lost"],
         )]),
     ),
-    (
-        "fleet.toml",
-        By("cli/tests/real/fleet/mod.rs", "the_demo_is_three_servers_of_this_machine"),
-    ),
+    ("fleet.toml", By("cli/tests/real/fleet/mod.rs", "the_demo_is_three_servers_of_this_machine")),
     ("loop-pair.toml", By("cli/tests/real/drill/pair.rs", "the_example_of_two_loop_devices")),
     (
         "lying-disk.toml",

@@ -288,7 +288,7 @@ fn one_machine_is_not_two_hosts() {
     fleet.is_left_alone();
 }
 
-/// What a busy machine does to rates and latencies is not judged.
+/// The demo is `examples/fleet.toml`. What a busy machine does to rates and latencies is not judged.
 #[test]
 fn the_demo_is_three_servers_of_this_machine() {
     let fleet = Fleet::of(SCENARIO);

@@ -90,7 +90,8 @@ fn what_happens_between_relay_and_store_is_kept_too() {
         [[event]]\nat = \"300ms\"\nwhat = \"disk full\"\nserver = \"store\"\nlasts = \"1s\"
         [[event]]\nat = \"300ms\"\nwhat = \"kill\"\nservice = \"queue\"
         [[event]]\nat = \"300ms\"\nwhat = \"restart\"\nserver = \"relay\"\n";
-    let mail = "server = \"postfix\"\nusers = 8\ndeliveries = 3000";
+    // Sending has to outlast the events on a fast machine.
+    let mail = "server = \"postfix\"\nusers = 8\ndeliveries = 8000";
     let (output, result) = with_events(home.path(), mail, &events.replace("        ", ""));
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(result["mail"]["faults"].as_array().unwrap().len(), 5, "{result}");
@@ -125,8 +126,7 @@ fn full_mailboxes_refuse_and_a_relay_waits_for_them() {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!((of(&result, "refused"), of(&result, "bounced")), (0, 0), "{result}");
     assert_eq!(of(&result, "found"), of(&result, "accepted"), "{result}");
-    let reasons = result["reasons"].to_string();
-    assert!(reasons.contains("the relay put mail off"), "{reasons}");
+    assert_eq!(result["mail"]["faults"][0]["what"], "mailboxes of Dovecot full");
 }
 
 #[test]
