@@ -42,8 +42,9 @@ pub(super) fn run(
     result.fleet = Some(Fleet { slowest, ..fleet });
     let mut reasons = report.reasons.clone();
     reasons.extend(apart.map(|why| format!("hosts are not added up: {why}")));
-    let is_judged = matches!(report.verdict, Verdict::Pass | Verdict::Fail | Verdict::NoLimitSet);
-    if !is_judged || report.verdict != result.verdict {
+    // Hosts that all came to their end say themselves what came of it.
+    let is_plain = |agent: &AgentReport| matches!(agent.fate, Fate::Complete(_));
+    if !report.agents.iter().all(is_plain) || report.verdict != result.verdict {
         result.storage.details.sentence = match reasons.is_empty() {
             false => reasons.join("; "),
             true => "the hosts were not tested together".to_owned(),
