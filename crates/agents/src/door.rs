@@ -234,22 +234,13 @@ fn answer(
             to.send_content(&message.to_content());
         }
         for order in agent.orders() {
-            match (order, claim::result_folder(folder)) {
-                (Order::List, Some(result)) => to.send_content(&files.list(&result).to_content()),
-                (Order::List, None) => {
-                    let why = "there is no folder".to_owned();
-                    to.send_content(&FromAgent::Unread { file: 0, why }.to_content());
-                }
-                (Order::Read { file, offset }, result) => {
-                    let result = result.unwrap_or_default();
-                    to.send_content(&files.read_in(&result, file, offset).to_content());
-                }
-                (Order::Leave, _) => {
-                    to.finish();
-                    return Ok(());
-                }
-                // A run that is over does nothing.
-                _ => {}
+            if order == Order::Leave {
+                to.finish();
+                return Ok(());
+            }
+            // A run that is over does nothing else.
+            if let Some(answer) = files.answer(folder, &order) {
+                to.send_content(&answer.to_content());
             }
         }
     }

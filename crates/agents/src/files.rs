@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use brunt_fleet::{FILES_MAX, FileEntry, FromAgent, is_plain_name};
+use brunt_fleet::{FILES_MAX, FileEntry, FromAgent, Order, is_plain_name};
+
+use crate::claim::result_folder;
 
 /// Bytes in a piece.
 const PIECE: usize = 256 << 10;
@@ -17,8 +19,30 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// What the run in `folder` answers to `order`, if that is about its files.
+    pub(crate) fn answer(&mut self, folder: &Path, order: &Order) -> Option<FromAgent> {
+        match order {
+            Order::List => Some(self.list_of(folder)),
+            Order::Read { file, offset } => {
+                // Another process may have listed them for the coordinator.
+                if self.listed.is_empty() {
+                    self.list_of(folder);
+                }
+                Some(self.read(*file, *offset))
+            }
+            _ => None,
+        }
+    }
+
+    fn list_of(&mut self, folder: &Path) -> FromAgent {
+        match result_folder(folder) {
+            Some(result) => self.list(&result),
+            None => FromAgent::Unread { file: 0, why: "there is no folder".to_owned() },
+        }
+    }
+
     /// Lists the regular files in `folder`, with the checksums of their bytes.
-    pub(crate) fn list(&mut self, folder: &Path) -> FromAgent {
+    fn list(&mut self, folder: &Path) -> FromAgent {
         match entries(folder) {
             Ok(entries) => {
                 self.listed = entries.iter().map(|entry| folder.join(&entry.name)).collect();
@@ -29,7 +53,7 @@ impl Files {
     }
 
     /// A piece of a file.
-    pub(crate) fn read(&self, number: u16, offset: u64) -> FromAgent {
+    fn read(&self, number: u16, offset: u64) -> FromAgent {
         let read = || {
             let path = self.listed.get(usize::from(number));
             let path = path.ok_or_else(|| io::Error::other("there is no such file"))?;
@@ -44,14 +68,6 @@ impl Files {
                 FromAgent::Unread { file: number, why: error.to_string() }
             }
         }
-    }
-
-    /// The same piece after another process has listed the files of `folder`.
-    pub(crate) fn read_in(&mut self, folder: &Path, number: u16, offset: u64) -> FromAgent {
-        if self.listed.is_empty() {
-            self.list(folder);
-        }
-        self.read(number, offset)
     }
 }
 

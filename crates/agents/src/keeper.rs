@@ -288,14 +288,10 @@ impl Keeper {
             Order::Cut => self.tell(&ToWorker::Cut),
             // Its stdin ends, and so does it.
             Order::Stop => self.worker.iter_mut().for_each(Worker::dismiss),
-            Order::List => {
-                let listed = match result_folder(&self.folder) {
-                    Some(folder) => self.files.list(&folder),
-                    None => FromAgent::Unread { file: 0, why: "there is no folder".to_owned() },
-                };
-                self.say(&listed);
+            Order::List | Order::Read { .. } => {
+                let answer = self.files.answer(&self.folder, &order);
+                answer.iter().for_each(|answer| self.say(answer));
             }
-            Order::Read { file, offset } => self.say(&self.files.read(file, offset)),
             Order::Leave => {}
         }
     }
