@@ -12,7 +12,7 @@ use brunt_world_real::ClockZero;
 use serde_json::{Value, json};
 
 use crate::keeping::Keeping;
-use crate::recorder::{Heard, Recorder};
+use crate::recorder::Heard;
 
 /// What is done of such work, for its journal and for what shows it.
 pub struct Computing<S> {
@@ -65,13 +65,7 @@ impl<S: Listener> Computing<S> {
         heard: Option<Heard>,
         shown: S,
     ) -> Result<Self, FolderError> {
-        let began = Timestamp { unix_seconds: head.began_unix_s };
-        let recorder = match (folder, heard) {
-            (Some(folder), heard) => Some(Recorder::of_work(folder, head, heard)?),
-            (None, Some(heard)) => Some(Recorder::of_stream(head, heard)?),
-            (None, None) => None,
-        };
-        let state = State { keeping: Keeping::new(recorder, began, shown), done: 0 };
+        let state = State { keeping: Keeping::begin(head, folder, heard, shown)?, done: 0 };
         Ok(Self { state: state.into(), zero: ClockZero::now() })
     }
 

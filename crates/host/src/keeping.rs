@@ -1,4 +1,4 @@
-//! The journal of work that is no test of storage: a drill, raw load, mail.
+//! The journal of work other than storage tests: drills, raw load, mail.
 //!
 //! It hears what the work tells, keeps it, and lets another listener show it. Frequent progress is
 //! kept once in a while.
@@ -6,11 +6,11 @@
 use std::cell::{Cell, RefCell};
 
 use brunt_report::result::Verdict;
-use brunt_report::{Event, FolderError, NewsLine, Timestamp};
-use brunt_run::{Listener, News, Recorded, Thinned};
+use brunt_report::{Event, FolderError, NewsLine, RunFolder, Timestamp};
+use brunt_run::{Head, Listener, News, Recorded, Thinned};
 use brunt_units::{Span, Time};
 
-use crate::recorder::Recorder;
+use crate::recorder::{Heard, Recorder};
 use crate::test_log;
 
 /// How often progress of one kind is kept.
@@ -27,15 +27,30 @@ pub struct Keeping<S> {
 }
 
 impl<S: Listener> Keeping<S> {
-    /// Work that began at `began`; `shown` hears the same.
-    pub fn new(recorder: impl Into<Option<Recorder>>, began: Timestamp, shown: S) -> Self {
-        Self {
-            recorder: RefCell::new(recorder.into()),
+    /// Work with this head, which begins now: its journal is in `folder`, where it has one, `heard`
+    /// hears the records, and `shown` hears what is told.
+    ///
+    /// # Errors
+    /// [`FolderError`] when the journal cannot be made.
+    pub fn begin(
+        head: Head,
+        folder: Option<&RunFolder>,
+        heard: Option<Heard>,
+        shown: S,
+    ) -> Result<Self, FolderError> {
+        let began = Timestamp { unix_seconds: head.began_unix_s };
+        let recorder = match (folder, heard) {
+            (Some(folder), heard) => Some(Recorder::of_work(folder, head, heard)?),
+            (None, Some(heard)) => Some(Recorder::of_stream(head, heard)?),
+            (None, None) => None,
+        };
+        Ok(Self {
+            recorder: recorder.into(),
             began,
             thinned: Thinned::to(PROGRESS).into(),
             now: Cell::default(),
             shown,
-        }
+        })
     }
 
     /// The other listener.

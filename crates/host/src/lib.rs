@@ -19,7 +19,7 @@
 //! * [`shards`]: the threads of a test that is shared among several.
 //! * [`recorder`]: the journal and the tables of the run folder, written by a thread of its own;
 //!   `machine` is what it sees of the machine, and `yardstick` how fast its processor is.
-//! * [`keeping`]: the journal of work that is no test of storage; [`computing`]: of sweeps and
+//! * [`keeping`]: the journal of work other than storage tests; [`computing`]: that of sweeps and
 //!   searches.
 //! * [`runs`]: runs read back from their folders, whatever became of them.
 //! * [`test_log`]: the words of the test log.

@@ -137,7 +137,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`FolderError`] for the first file that cannot be made.
-    pub fn of_work(
+    pub(crate) fn of_work(
         folder: &RunFolder,
         head: Head,
         heard: Option<Heard>,
@@ -149,8 +149,8 @@ impl Recorder {
     /// The records of work that has no folder: `heard` hears them, and nothing is written.
     ///
     /// # Errors
-    /// [`FolderError`] when there is no thread for it.
-    pub fn of_stream(head: Head, heard: Heard) -> Result<Self, FolderError> {
+    /// [`FolderError`] when its thread cannot be started.
+    pub(crate) fn of_stream(head: Head, heard: Heard) -> Result<Self, FolderError> {
         let files = Files::none(Tables::nowhere(), &head.run_id, Some(heard))?;
         Self::start(files.of(head)?, None)
     }

@@ -127,7 +127,7 @@ pub fn head(plan: &Plan) -> Head {
     }
 }
 
-/// The plan of the run with this head; `None` when it is no test of storage, or several.
+/// The plan of the run with this head; `None` unless it is a single test of storage.
 pub fn plan(head: &Head) -> Option<Plan> {
     RunResult::from_json(&head.outline).ok()?;
     let scenario = Document::new("scenario.toml", &head.scenario, Path::new("/"));

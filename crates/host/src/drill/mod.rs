@@ -39,7 +39,7 @@ use brunt_qualify::phases::test_run::TestRun;
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::result;
 use brunt_report::result::{Origin, Verdict};
-use brunt_report::{RunFolder, RunResult, Timestamp};
+use brunt_report::{RunFolder, RunResult};
 use brunt_run::{Head, Listener, Stop};
 use brunt_scenario::{RealDrill, SiteReplication};
 use brunt_units::Time;
@@ -47,7 +47,7 @@ use brunt_world_real::{Backend, ClockZero};
 
 use crate::consent::Consent;
 use crate::keeping::Keeping;
-use crate::recorder::{Heard, Recorder};
+use crate::recorder::Heard;
 use crate::surroundings::{DeviceCounts, Used, places, surroundings};
 use crate::{plan, runs};
 pub use error::RealDrillError;
@@ -87,9 +87,7 @@ pub fn rehearse(
     let outline = drill_outline(written(&plan, &places(&plan), &backend, origin.clone()));
     let (scenario, outline) = (drill.to_toml(), outline.to_json());
     let head = Head { scenario, outline, ..runs::head(&plan) };
-    let began = Timestamp { unix_seconds: head.began_unix_s };
-    let recorder = Recorder::of_work(folder, head, heard)?;
-    let keeping = Rc::new(Keeping::new(recorder, began, listener));
+    let keeping = Rc::new(Keeping::begin(head, Some(folder), heard, listener)?);
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
     let source = Source { plan, backend, origin };
     let result = conducted(drill, options, source, begun, &listener, stop);

@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use brunt_host::keeping::Keeping;
-use brunt_host::recorder::Recorder;
 use brunt_lab::{DrillError, DrillOptions, drill, drill_outline, engine_of};
 use brunt_report::RunFolder;
 use brunt_report::result::Verdict;
@@ -57,8 +56,8 @@ pub(super) fn run(
         outline: outline.to_json(),
     };
     let lines = Lines::of(&args.shared.output.printed, output);
-    let recorder = Recorder::of_work(&folder, head, lines.heard())?;
-    let keeping = Rc::new(Keeping::new(recorder, began, Teller::new(output, "drill")));
+    let teller = Teller::new(output, "drill");
+    let keeping = Rc::new(Keeping::begin(head, Some(&folder), lines.heard(), teller)?);
     let listener: Rc<dyn Listener> = Rc::<Keeping<_>>::clone(&keeping);
     let result = drill(&scenario, &options, &listener, &stop);
     keeping.shown().clear();

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use brunt_agents::{AgentError, conduct};
 use brunt_host::computing::head;
 use brunt_host::keeping::Keeping;
-use brunt_host::recorder::{Heard, Recorder};
+use brunt_host::recorder::Heard;
 use brunt_report::result::RunResult;
 use brunt_report::{FolderError, ReadError, RunFolder, report_html};
 use brunt_run::Silence;
@@ -278,12 +278,8 @@ impl Work<'_> {
             How::GoesOn | How::Stops => now(),
         };
         let head = head(Some(self.folder), began, &self.kept.name, String::new(), &outline);
-        let recorder = match (self.how, heard) {
-            (How::Begins, heard) => Some(Recorder::of_work(self.folder, head, heard)?),
-            (_, Some(heard)) => Some(Recorder::of_stream(head, heard)?),
-            (_, None) => None,
-        };
-        Ok(Keeping::new(recorder, began, Silence))
+        let folder = (self.how == How::Begins).then_some(self.folder);
+        Keeping::begin(head, folder, heard, Silence)
     }
 
     /// What is said when the program is ended at once.

@@ -22,7 +22,7 @@ use brunt_host::keeping::Keeping;
 use brunt_host::load::{
     Demand, LoadError, LoadListener, LoadOptions, Telling, audit, outline, run as run_load, target,
 };
-use brunt_host::recorder::{Heard, Recorder};
+use brunt_host::recorder::Heard;
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, report_html};
 use brunt_run::{Head, Stop};
@@ -361,8 +361,7 @@ fn telling(
         scenario: scenario.to_toml(),
         outline: outline.to_json(),
     };
-    let recorder = Recorder::of_work(folder, head, heard)?;
-    Ok(Telling::new(Keeping::new(recorder, began, teller)))
+    Ok(Telling::new(Keeping::begin(head, Some(folder), heard, teller)?))
 }
 
 /// The servers of a test.

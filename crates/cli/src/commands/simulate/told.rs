@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use brunt_array::load::{Interval, Side};
 use brunt_host::keeping::Keeping;
-use brunt_host::recorder::Recorder;
 use brunt_report::result::Verdict;
 use brunt_report::{FolderError, RunFolder, Timestamp};
 use brunt_run::{Head, Histogram, Listener, News, Recorded, Row, Sample};
@@ -38,8 +37,8 @@ impl Told {
     ) -> Result<Self, FolderError> {
         let (run_id, began_unix_s) = (name.to_owned(), EPOCH.unix_seconds);
         let head = Head { run_id, began_unix_s, scenario, outline: String::new() };
-        let recorder = Recorder::of_work(folder, head, lines.heard())?;
-        Ok(Self { keeping: Keeping::new(recorder, EPOCH, Teller::new(output, "simulate")) })
+        let teller = Teller::new(output, "simulate");
+        Ok(Self { keeping: Keeping::begin(head, Some(folder), lines.heard(), teller)? })
     }
 
     /// Raw load has come to the end of `interval`, of all until `end`.
