@@ -49,7 +49,7 @@ pub(crate) fn log_segment<'p>(logs: impl Iterator<Item = &'p Path>) -> usize {
 }
 
 /// An id that no other run has: from the time and the number of the process.
-fn run_id(begun: SystemTime) -> RunId {
+pub fn run_id(begun: SystemTime) -> RunId {
     let since = begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     let nanos = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     RunId(Mixer::new(process::id().into()).key(nanos))

@@ -25,6 +25,7 @@ use super::course::Deeds;
 use super::kept::{self, Kept};
 use super::outcome::{self, Judged};
 use super::{LoadError, LoadListener, Subject, judge, work};
+use crate::plan;
 
 /// Memory for I/O of the world, which does none on disks.
 const SLAB_BYTES: usize = 1 << 20;
@@ -103,8 +104,7 @@ pub(super) fn world(seed: u64, zero: ClockZero) -> Result<RealWorld, LoadError> 
 impl Demand {
     /// A number for a run that begins now.
     pub fn number() -> u64 {
-        let mixed = unix_now().as_nanos() ^ (u128::from(std::process::id()) << 40);
-        u64::try_from(mixed & u128::from(u64::MAX)).unwrap_or_default()
+        plan::run_id(SystemTime::now()).0
     }
 
     /// What the run is called.

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use brunt_agents::HostWay;
+use brunt_ese::format::stamp::RunId;
 use brunt_fleet::{HostPlan, Limits, Plan};
 use brunt_host::shell::quoted;
 use brunt_report::{FolderError, RunFolder, Timestamp};
@@ -46,7 +47,7 @@ pub(super) struct Kept {
 /// Why a run cannot be gone on with.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    #[error("{}: {error}\n  it is no run of `brunt fleet run`", path.display())]
+    #[error("{}: {error}\n  it is not a run of `brunt fleet run`", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("{}: {why}", path.display())]
     Content { path: PathBuf, why: String },
@@ -58,14 +59,14 @@ pub(crate) fn is_fleet(folder: &Path) -> bool {
 }
 
 impl Kept {
-    /// What `scenario` asks for, begun at `started`; `drawn` is a number that no other run has.
+    /// What `scenario` asks for, begun at `started`, as the run `id`.
     pub(super) fn new(
         scenario: &FleetScenario,
         replace: bool,
         started: Timestamp,
-        drawn: u64,
+        id: RunId,
     ) -> Self {
-        let run = format!("{}-{drawn:016x}", started.for_folder());
+        let run = format!("{}-{id}", started.for_folder());
         let servers = scenario.servers.iter();
         let longest = servers.clone().map(|server| server.scenario.test.duration).max();
         let host = |(number, server): (usize, &brunt_scenario::FleetServer)| HostPlan {
@@ -116,7 +117,7 @@ impl Kept {
         }
         let is_plain = |host: &HostPlan| RunFolder::is_name(&host.name);
         match kept.hosts.iter().find(|host| !is_plain(host)) {
-            Some(host) => Err(content(format!("\"{}\" is no name of a server", host.name))),
+            Some(host) => Err(content(format!("\"{}\" is not a valid server name", host.name))),
             None => Ok(kept),
         }
     }

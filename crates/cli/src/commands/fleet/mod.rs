@@ -23,16 +23,17 @@ mod rows;
 use std::env;
 use std::io;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use brunt_agents::{AgentError, conduct};
 use brunt_host::computing::head;
 use brunt_host::keeping::Keeping;
+use brunt_host::plan::run_id;
 use brunt_host::recorder::Heard;
 use brunt_report::result::RunResult;
 use brunt_report::{FolderError, ReadError, RunFolder, report_html};
 use brunt_run::Silence;
 use brunt_scenario::{Document, FleetScenario, Override, Refusal, Subject};
-use brunt_workload::keys::Mixer;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -185,7 +186,7 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
     let interrupt = Interrupt::listen()?;
     let started = now();
     let folder = RunFolder::of_kind(&args.shared.output.out, started, &scenario.name, "fleet")?;
-    let kept = Kept::new(&scenario, args.new, started, drawn());
+    let kept = Kept::new(&scenario, args.new, started, run_id(SystemTime::now()));
     kept.write(&folder)?;
     output.talk(&opening(&scenario));
     let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how: How::Begins };
@@ -240,7 +241,7 @@ impl Work<'_> {
         let keeping = self.keeping(lines.heard())?;
         let stops = self.how == How::Stops;
         let mut screen = Screen::new(self.kept, (self.interrupt, stops), &keeping, output);
-        let (plan, ways) = (self.kept.plan(drawn()), self.kept.ways()?);
+        let (plan, ways) = (self.kept.plan(run_id(SystemTime::now()).0), self.kept.ways()?);
         let report = conduct(plan, &ways, self.folder.path(), &mut screen);
         screen.clear();
         let report = report?;
@@ -304,13 +305,6 @@ impl Work<'_> {
         };
         format!("{text}{hosts}{again}{}", verdict_again(result, output))
     }
-}
-
-/// A number that no other coordinator has.
-fn drawn() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let nanos = since.unwrap_or_default().as_nanos();
-    Mixer::new(std::process::id().into()).key(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 fn is_plain_ssh(words: &[String]) -> bool {
