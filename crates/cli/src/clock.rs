@@ -1,19 +1,13 @@
 //! The clock on the wall: when something begins, and when it ends.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use brunt_report::Timestamp;
 use brunt_units::Span;
 
 /// This second.
 pub(crate) fn now() -> Timestamp {
-    timestamp(SystemTime::now())
-}
-
-/// The second of `time`.
-pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp { unix_seconds: since.as_secs() }
+    SystemTime::now().into()
 }
 
 /// The time of day `later` than `now`, to the next minute; with the day where that is another one.

@@ -1,4 +1,4 @@
-//! Shows on the screen what work tells that is no test of storage: drills, raw load, mail, sweeps.
+//! Shows the progress of drills, raw load, mail and sweeps on the screen.
 
 use std::cell::RefCell;
 

@@ -13,11 +13,11 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use brunt_agents::{FromWorker, ToWorker, monotonic};
 use brunt_qualify::shards::{Border, Meeting};
-use brunt_report::{NewsLine, Timestamp};
+use brunt_report::NewsLine;
 use brunt_run::{Listener, News, Stop};
 use brunt_units::{Span, Time};
 use brunt_world_real::ClockZero;
@@ -177,11 +177,6 @@ impl Meeting for Worker {
     }
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp { unix_seconds: since.as_secs() }
-}
-
 impl Listener for Worker {
     fn tell(&self, at: Time, news: &News) {
         match news {
@@ -195,7 +190,7 @@ impl Listener for Worker {
         let said = self.said.load(Ordering::SeqCst);
         if at.0 >= said || matches!(news, News::Note { .. }) {
             self.said.store((at + SAY).0, Ordering::SeqCst);
-            let line = NewsLine { at: now(), news: news.clone() };
+            let line = NewsLine { at: SystemTime::now().into(), news: news.clone() };
             self.say(&FromWorker::News { json: line.to_json() });
         }
     }

@@ -3,7 +3,7 @@
 //! Nothing here reads the clock; the code that starts a run does.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,13 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.civil().strftime(FORMAT).fmt(f)
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { unix_seconds: since.as_secs() }
     }
 }
 

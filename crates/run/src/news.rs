@@ -237,7 +237,7 @@ pub enum News {
         /// When it ends.
         end_s: f64,
     },
-    /// Of several simulations, runs or steps of a search, so many are done.
+    /// How many of several simulations, runs, or steps of a search are done.
     Computed {
         done: u64,
         /// Of how many; `None` where the next follows from what was found.

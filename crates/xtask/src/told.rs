@@ -2,11 +2,11 @@
 //! said at the end. Without it, the same text is printed.
 
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use brunt_host::computing::{Computing, head};
 use brunt_report::result::Verdict;
-use brunt_report::{FolderError, Records, Timestamp};
+use brunt_report::{FolderError, Records};
 use brunt_run::{Entry, Record, Silence};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -44,8 +44,7 @@ impl Told {
         let mut told = Self::default();
         if args.json.is_some() {
             let (last, mut records) = (Arc::clone(&told.last), Records::default());
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let began = Timestamp { unix_seconds: since.as_secs() };
+            let began = SystemTime::now().into();
             let head = head(None, began, task, String::new(), &json!({ "task": task }));
             let heard = move |entry: &Entry<&Record>| {
                 let line = records.line(entry);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use brunt_load::{Errors, Finished};
 use brunt_mail::{Audited, Mailing};
@@ -193,13 +193,12 @@ pub(super) fn times(began: u64, from: Time, until: Time) -> Times {
     let at = |time: Time| Timestamp {
         unix_seconds: began.saturating_add(time.since(Time::ZERO).0.div_euclid(1_000_000_000)),
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let is_load = until > from;
     Times {
         started: Timestamp { unix_seconds: began },
         collection_started: is_load.then(|| at(from)),
         collection_ended: is_load.then(|| at(until)),
-        ended: Some(Timestamp { unix_seconds: now.as_secs() }),
+        ended: Some(SystemTime::now().into()),
         collection_s: until.since(from).as_seconds(),
     }
 }

@@ -49,7 +49,7 @@ use brunt_report::{
 use brunt_run::{Both, Head, Listener, News, Stop};
 use brunt_world_real::{Backend, RealWorld, StartError};
 
-use crate::clock::{now, timestamp};
+use crate::clock::now;
 use crate::closing::closing;
 use crate::commands::paper;
 use crate::exit::Exit;
@@ -181,7 +181,7 @@ pub(crate) fn once(
     let begun = SystemTime::now();
     let folder = RunFolder::of_kind(
         &args.shared.output.out,
-        timestamp(begun),
+        begun.into(),
         &scenario.name,
         scenario.test.kind.word(),
     )?;
