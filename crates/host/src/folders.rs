@@ -92,8 +92,8 @@ pub fn there(scenario: &Scenario) -> io::Result<Roots> {
     Ok(roots)
 }
 
-/// Every folder that a test works in.
-fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
+/// Every folder that a test works in; one may come more than once.
+pub fn worked_in(scenario: &Scenario) -> impl Iterator<Item = &Path> {
     let logs = scenario.files().map(|(own, _)| own.log.as_path());
     let databases = scenario.database_files().filter_map(|(one, _)| one.path.parent());
     let copies = scenario.test.copy_to.iter();

@@ -70,6 +70,11 @@ impl Override {
         }
     }
 
+    /// What the key is set to, as it was written.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
     /// As `--set` takes it: [`Self::of_set`] reads it again.
     pub fn as_set(&self) -> String {
         format!("{}={}", self.key, self.value)

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
+use crate::decimals;
 
 /// How several hosts were tested at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,4 +35,20 @@ pub struct FleetAgent {
     pub offset_ms: Option<f64>,
     /// That is wrong by at most this much.
     pub offset_bound_ms: Option<f64>,
+}
+
+impl Fleet {
+    /// How far apart its hosts began; `None` when fewer than two did.
+    pub fn apart(&self) -> Option<String> {
+        let (skew, bound) = (decimals(self.skew_ms?), decimals(self.skew_bound_ms?));
+        Some(format!("hosts began to collect {skew} ms apart, known to {bound} ms"))
+    }
+}
+
+impl FleetAgent {
+    /// Its host and its outcome, for people.
+    pub fn in_words(&self) -> [&str; 2] {
+        let outcome = self.outcome.map_or("ended with others", Verdict::word);
+        [self.host.as_deref().unwrap_or("not reached"), outcome]
+    }
 }

@@ -1,12 +1,12 @@
 //! The test of one host: looked at first, and begun when the coordinator has seen all hosts.
 
 use std::io::{BufReader, stdin, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use brunt_agents::FromWorker;
+use brunt_host::folders::worked_in;
 use brunt_host::handles;
 use brunt_host::worker::Worker;
-use brunt_scenario::Scenario;
 use brunt_units::Span;
 
 use super::AgentCommandError;
@@ -39,7 +39,7 @@ pub(super) fn run(
     let interrupt = Interrupt::listen()?;
     let worker = Worker::over(BufReader::new(stdin()), stdout(), interrupt.flag())?;
     worker.say(&FromWorker::Checked {
-        folders: folders(&scenario),
+        folders: worked_in(&scenario).map(Path::to_owned).collect(),
         bytes: brunt_host::preflight::demands(&scenario)
             .iter()
             .fold(0, |sum, demand| sum.saturating_add(demand.needed.get())),
@@ -59,16 +59,4 @@ pub(super) fn run(
     let verdict = outcome.result.verdict;
     worker.say(&FromWorker::Ended { verdict, folder: outcome.folder });
     Ok(Exit::from(verdict))
-}
-
-/// Every folder that the test writes to.
-fn folders(scenario: &Scenario) -> Vec<PathBuf> {
-    let logs = scenario.files().map(|(own, _)| own.log.clone());
-    let databases = scenario.database_files();
-    let databases = databases.filter_map(|(one, _)| one.path.parent().map(Path::to_owned));
-    let copies = scenario.test.copy_to.iter().map(|copy| copy.value.clone());
-    let mut all: Vec<PathBuf> = logs.chain(databases).chain(copies).collect();
-    all.sort();
-    all.dedup();
-    all
 }

@@ -208,13 +208,12 @@ fn attach(args: &FleetAttachArgs, how: How, output: &Output) -> Result<Exit, Fle
     let kept = Kept::read(&args.run)?;
     let interrupt = Interrupt::listen()?;
     let folder = RunFolder::at(&args.run);
-    if let Some(result) = outcome::settled(&args.run) {
-        // Nothing that hosts could say would change it.
-        let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how };
-        return Ok(work.told(&result, Lines::of(&args.printed, output), output));
-    }
     let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how };
-    work.conduct(&args.printed, output)
+    match outcome::settled(&args.run) {
+        // Nothing that hosts could say would change it.
+        Some(result) => Ok(work.told(&result, Lines::of(&args.printed, output), output)),
+        None => work.conduct(&args.printed, output),
+    }
 }
 
 /// What is done with a run.

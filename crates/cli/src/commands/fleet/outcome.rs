@@ -142,26 +142,19 @@ pub(super) fn hosts(result: &RunResult) -> String {
     let Some(fleet) = &result.fleet else { return String::new() };
     let columns = ["server", "host", "outcome", ""].map(Column::words);
     let rows = fleet.agents.iter().map(|agent| {
-        let outcome = agent.outcome.map_or("ended with others", Verdict::word);
+        let [host, outcome] = agent.in_words();
         Row::new([
             Cell::from(agent.name.as_str()),
-            agent.host.as_deref().unwrap_or("not reached").into(),
+            host.into(),
             outcome.into(),
             agent.reason.as_deref().unwrap_or("").into(),
         ])
     });
     let table = Table::new(columns, rows);
-    let skew = match (fleet.skew_ms, fleet.skew_bound_ms) {
-        (Some(skew), Some(bound)) => format!(
-            "\n{:14}hosts began to collect {} ms apart, known to {} ms",
-            "together",
-            brunt_report::decimals(skew),
-            brunt_report::decimals(bound)
-        ),
-        _ => String::new(),
-    };
+    let apart = fleet.apart().map(|apart| format!("\n{:14}{apart}", "together"));
     let slowest = fleet.slowest.as_ref().map(|name| format!("\n{:14}{name}", "slowest"));
-    format!("\n\n{}{skew}{}", table.to_text(), slowest.unwrap_or_default())
+    let more = [apart, slowest].into_iter().flatten().collect::<String>();
+    format!("\n\n{}{more}", table.to_text())
 }
 
 #[cfg(test)]

@@ -269,19 +269,13 @@ impl CurvePoint {
 /// What came of `value`, as an object of `points.json`.
 pub(super) fn told_point(value: &Override, tried: &Tried) -> Value {
     let mut point = json(tried);
-    point["value"] = json!(set_to(value));
+    point["value"] = json!(value.value());
     point
 }
 
 /// The same with a path lost; what came of the value with all paths is told before.
 pub(super) fn told_lost(value: &Override, tried: &Tried) -> Value {
-    json!({ "value": set_to(value), "one_path_lost": json(tried) })
-}
-
-/// What a key is set to.
-fn set_to(value: &Override) -> String {
-    let set = value.as_set();
-    set.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned())
+    json!({ "value": value.value(), "one_path_lost": json(tried) })
 }
 
 /// What came of a point, for pictures.

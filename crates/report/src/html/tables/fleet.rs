@@ -1,8 +1,8 @@
 //! Hosts of a fleet: what happened to each.
 
-use crate::decimals;
 use crate::result::{FleetAgent, RunResult, Verdict};
 use crate::table::{Cell, Column, Row, Table};
+use crate::{capitalised, decimals};
 
 /// A row for each host; empty for other runs.
 pub(in crate::html) fn fleet(result: &RunResult) -> Table {
@@ -12,14 +12,8 @@ pub(in crate::html) fn fleet(result: &RunResult) -> Table {
     let words = ["Server", "Host", "Outcome"];
     let columns = Column::of(&words, &["Clock known to (ms)"]).into_iter();
     let columns = columns.chain([Column::words("What happened")]);
-    let began = match (fleet.skew_ms, fleet.skew_bound_ms) {
-        (Some(skew), Some(bound)) => format!(
-            "Hosts began to collect {} ms apart, known to {} ms.",
-            decimals(skew),
-            decimals(bound)
-        ),
-        _ => "Fewer than two hosts began to collect.".to_owned(),
-    };
+    let began = fleet.apart().unwrap_or_else(|| "fewer than two hosts began to collect".to_owned());
+    let began = capitalised(&began);
     let slowest = fleet
         .slowest
         .as_ref()
@@ -27,13 +21,13 @@ pub(in crate::html) fn fleet(result: &RunResult) -> Table {
     Table::new(columns, fleet.agents.iter().map(row))
         .titled("Hosts")
         .noted(&format!(
-            "{began}{} Rules show the worst server for each; report.html in a server's folder has all of its own.",
+            "{began}.{} Rules show the worst server for each; report.html in a server's folder has all of its own.",
             slowest.unwrap_or_default()
         ))
 }
 
 fn row(agent: &FleetAgent) -> Row {
-    let outcome = agent.outcome.map_or("ended with others", Verdict::word);
+    let [host, outcome] = agent.in_words();
     let class = match agent.outcome {
         Some(Verdict::Pass) | None => "",
         Some(_) => "failed",
@@ -41,7 +35,7 @@ fn row(agent: &FleetAgent) -> Row {
     Row::classed(
         [
             Cell::from(agent.name.as_str()),
-            agent.host.as_deref().unwrap_or("not reached").into(),
+            host.into(),
             outcome.into(),
             agent.offset_bound_ms.map_or(Cell::Nothing, |bound| decimals(bound).into()),
             agent.reason.as_deref().unwrap_or("").into(),
