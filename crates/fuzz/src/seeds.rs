@@ -7,7 +7,9 @@ use brunt_copies::Refusal;
 use brunt_copies::wire::{Held, Hello, Message, Welcome};
 use brunt_ese::format::stamp::{Signature, Stamp};
 use brunt_ese::instance::transaction::Commit;
-use brunt_run::{Ended, Entry, FORMAT, Histogram, Record, Row, Sample, Standing, Value, Writer};
+use brunt_run::{
+    Ended, Entry, Errors, FORMAT, Histogram, Record, Row, Sample, Standing, Value, Writer,
+};
 use brunt_scenario::{DEMO, TEMPLATE};
 use brunt_stats::{Latencies, Reading};
 use brunt_testkit::tiny::{RUN, SIZE, TABLE, open, options, tree_files};
@@ -128,7 +130,8 @@ pub fn journals() -> Vec<Vec<u8>> {
         let histograms = vec![Histogram { stream, begin, length, latencies: latencies.clone() }];
         Sample { begin, length, rows, histograms, is_whole: at > 0 }
     };
-    let standing = Standing { errors: (1, "a page".to_owned()), ..Standing::default() };
+    let standing =
+        Standing { errors: Errors { count: 1, first: "a page".to_owned() }, ..Standing::default() };
     let records = [
         Record::Head(Box::default()),
         Record::Standing(Box::new(standing)),

@@ -90,7 +90,7 @@ pub fn each_sample<R: Read>(
 }
 
 /// Samples since the last whole one.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Waiting(Vec<Sample>);
 
 impl Waiting {
@@ -110,8 +110,9 @@ impl Waiting {
     }
 }
 
-#[derive(Default)]
-struct Folding {
+/// The fold of a journal that may still grow.
+#[derive(Clone, Debug, Default)]
+pub struct Folding {
     folded: Folded,
     streams: Streams,
     waiting: Waiting,
@@ -124,7 +125,13 @@ struct Folding {
 }
 
 impl Folding {
-    fn take(&mut self, record: Record) {
+    /// What [`fold`] would say of the records until now, if the rest was lost.
+    pub fn so_far(&self, cut: Option<Cut>) -> Folded {
+        self.clone().end(cut)
+    }
+
+    /// Takes the next record.
+    pub fn take(&mut self, record: Record) {
         self.taken += 1;
         match record {
             Record::Head(head) => {
@@ -194,7 +201,7 @@ impl Folding {
 
 /// Streams by their names. They come in the same order in every sample, so the next one is most
 /// often that which followed the last time.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 struct Streams {
     named: Vec<Named>,
     places: BTreeMap<String, usize>,
@@ -202,6 +209,7 @@ struct Streams {
     last: usize,
 }
 
+#[derive(Clone, Debug)]
 struct Named {
     name: String,
     stream: Stream,

@@ -17,8 +17,7 @@ pub struct Standing {
     pub short_of: Option<String>,
     /// Wrong records that sessions met.
     pub findings: Findings,
-    /// Failed I/Os and bad pages, and the first of them in words.
-    pub errors: (u64, String),
+    pub errors: Errors,
     /// Faults of the storage, in words.
     pub found: Vec<String>,
     pub hung: Hung,
@@ -35,23 +34,44 @@ impl Standing {
         self.hung.absorb(next.hung);
         self.delays.merge(&next.delays);
         self.found.extend(next.found);
-        let first = match self.errors.1.is_empty() {
-            true => next.errors.1,
-            false => self.errors.1,
-        };
         Self {
             sessions: next.sessions,
             initial_bytes: self.initial_bytes,
             last_bytes: next.last_bytes,
             short_of: self.short_of.or(next.short_of),
             findings: self.findings.and(next.findings),
-            errors: (self.errors.0.saturating_add(next.errors.0), first),
+            errors: self.errors.and(next.errors),
             found: self.found,
             hung: self.hung,
             delays: self.delays,
             stop: self.stop.or(next.stop.later_by(after)),
             standstill: self.standstill.and(next.standstill, after),
         }
+    }
+}
+
+/// Failed I/Os and bad pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Errors {
+    pub count: u64,
+    /// The first of them, in words; empty without any.
+    pub first: String,
+}
+
+impl Errors {
+    /// Counts `count` more; `first` are the words for the first of them.
+    pub fn add(&mut self, count: u64, first: impl FnOnce() -> String) {
+        self.count = self.count.saturating_add(count);
+        if self.first.is_empty() && count > 0 {
+            self.first = first();
+        }
+    }
+
+    /// These and `later` ones.
+    #[must_use]
+    pub fn and(mut self, later: Self) -> Self {
+        self.add(later.count, || later.first);
+        self
     }
 }
 

@@ -1,8 +1,8 @@
 //! Journals that were cut, doubled, reordered or changed, and what follows from them.
 
 use brunt_run::{
-    Cut, Ended, Event, FORMAT, Findings, Folded, Head, Histogram, Journal, JournalError, Record,
-    Row, Sample, Standing, Value, Why, Writer, fold,
+    Cut, Ended, Errors, Event, FORMAT, Findings, Folded, Head, Histogram, Journal, JournalError,
+    Record, Row, Sample, Standing, Value, Why, Writer, fold,
 };
 use brunt_stats::{Latencies, Reading};
 use brunt_units::{Span, Time};
@@ -47,7 +47,7 @@ fn standing(errors: u64) -> Record {
     let first = "db1.edb: read at 32768: -1022".to_owned();
     Record::Standing(Box::new(Standing {
         sessions: 4,
-        errors: (errors, first),
+        errors: Errors { count: errors, first },
         findings: Findings { torn: errors, ..Findings::default() },
         ..Standing::default()
     }))
@@ -126,7 +126,7 @@ fn wherever_a_journal_is_cut_its_whole_records_stay() {
         assert_eq!(folded.ended.is_some(), length == whole.len());
         // A fault counts as soon as it is recorded, though its sample is not whole.
         let standings = (there.saturating_sub(1).div_ceil(3) as u64).min(SAMPLES);
-        assert_eq!(folded.standing.errors.0, standings.saturating_sub(2));
+        assert_eq!(folded.standing.errors.count, standings.saturating_sub(2));
     }
 }
 
@@ -194,7 +194,7 @@ fn a_run_in_parts_is_the_run_in_one() {
         is_whole(&parts, SAMPLES);
         assert_eq!(parts.samples, whole.samples);
         assert_eq!(parts.heads.len(), killed_after.len() + 1);
-        assert_eq!((parts.standing.errors.0, parts.standing.findings.torn), (SAMPLES, SAMPLES));
+        assert_eq!((parts.standing.errors.count, parts.standing.findings.torn), (SAMPLES, SAMPLES));
         for (name, stream) in &whole.streams {
             let other = &parts.streams[name];
             assert_eq!((&other.means, &other.values), (&stream.means, &stream.values));
@@ -238,7 +238,7 @@ fn pieces(pieces: &[Piece], in_one_part: bool) -> Vec<u8> {
             add(
                 &mut writer,
                 &Record::Standing(Box::new(Standing {
-                    errors: (faults, first),
+                    errors: Errors { count: faults, first },
                     findings: Findings { torn: faults, ..Findings::default() },
                     delays: delays.clone(),
                     ..Standing::default()
@@ -310,7 +310,7 @@ proptest! {
     #[test]
     fn a_shorter_journal_is_never_better(length in 0_usize..20) {
         let records = records();
-        let faults = |length: usize| read(&journal(&records[..length])).standing.errors.0;
+        let faults = |length: usize| read(&journal(&records[..length])).standing.errors.count;
         let length = length.min(records.len());
         prop_assert!((0..=length).all(|shorter| faults(shorter) <= faults(length)));
     }

@@ -88,10 +88,7 @@ impl TestRun {
             });
         }
         let Standing { errors, findings, hung, found, .. } = &before.standing;
-        self.errors.0 = self.errors.0.saturating_add(errors.0);
-        if errors.0 > 0 {
-            self.errors.1.clone_from(&errors.1);
-        }
+        self.errors = errors.clone().and(std::mem::take(&mut self.errors));
         let mut hung = hung.clone();
         hung.absorb(std::mem::take(&mut self.hung));
         self.hung = hung;

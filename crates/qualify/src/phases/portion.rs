@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 
 use brunt_ese::meter::Meters;
 use brunt_report::result::ContentNumbers;
-use brunt_run::Hung;
+use brunt_run::{Errors, Hung};
 use brunt_stats::{Latencies, Percentile};
 use brunt_units::{ByteSize, Time};
 use brunt_workload::mix::Kind;
@@ -46,7 +46,7 @@ pub struct Portion {
     batches: Vec<u64>,
     operations: [u64; Kind::ALL.len()],
     log: Log,
-    errors: (u64, String),
+    errors: Errors,
     found: Found,
     injected: Vec<Injected>,
     hung: Hung,
@@ -153,10 +153,7 @@ impl TestRun {
         self.short_of = self.short_of.take().or(portion.short_of);
         add(&mut self.operations, &portion.operations);
         self.log.absorb(portion.log);
-        self.errors.0 += portion.errors.0;
-        if self.errors.1.is_empty() {
-            self.errors.1 = portion.errors.1;
-        }
+        self.errors = std::mem::take(&mut self.errors).and(portion.errors);
         self.found.absorb(&portion.found);
         self.hung.absorb(portion.hung);
     }
@@ -306,10 +303,10 @@ mod tests {
         let mut joined = half(&[1]);
         let mut second = half(&[1]);
         second.ending = Ending::Broken("the log failed".to_owned());
-        second.errors = (2, "a page".to_owned());
+        second.errors.add(2, || "a page".to_owned());
         joined.join(second.into());
         assert_eq!(joined.ending, Ending::Broken("the log failed".to_owned()));
-        assert_eq!(joined.errors, (2, "a page".to_owned()));
+        assert_eq!(joined.errors, Errors { count: 2, first: "a page".to_owned() });
     }
 
     #[test]

@@ -10,7 +10,7 @@ use brunt_ese::maintenance::Maintenance;
 use brunt_ese::meter::MeterBoard;
 use brunt_ese::patch::Patch;
 use brunt_report::result::{ContentNumbers, Tuning};
-use brunt_run::Hung;
+use brunt_run::{Errors, Hung};
 use brunt_stats::{Latencies, OperationLatencies};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_workload::mix::Kind;
@@ -94,8 +94,7 @@ pub struct TestRun {
     pub operations: [u64; Kind::ALL.len()],
     /// Counts and findings of the sessions.
     pub log: Log,
-    /// Number of failed I/Os and bad pages, and the first of them.
-    pub errors: (u64, String),
+    pub errors: Errors,
     /// Faults of the storage, from all sources.
     pub found: Found,
     /// The injected faults, and how often they struck.
@@ -147,7 +146,7 @@ impl TestRun {
             batches: Vec::new(),
             operations: [0; Kind::ALL.len()],
             log: Log::default(),
-            errors: (0, String::new()),
+            errors: Errors::default(),
             found: Found::default(),
             injected: Vec::new(),
             backups: Vec::new(),
@@ -215,25 +214,21 @@ impl TestRun {
         let faults = [first, failure];
         let mut faults = faults.into_iter().flatten().filter(is_storage_fault);
         if let Some(fault) = faults.next() {
-            self.errors.0 = self.log.errors.max(1);
-            self.errors.1 = fault.to_string();
+            self.errors = Errors { count: self.log.errors.max(1), first: fault.to_string() };
         }
     }
 
     /// Adds reads of several pages that failed, though each page may have been readable alone.
     pub(crate) fn note_failed_runs(&mut self, (count, first): (u64, Option<EngineError>)) {
-        self.errors.0 += count;
-        if let Some(first) = first.filter(|_| self.errors.1.is_empty()) {
-            self.errors.1 = first.to_string();
-        }
+        self.errors.add(count, || first.map(|first| first.to_string()).unwrap_or_default());
     }
 
     /// Counts what recovery says of files that this program wrote a moment before: whatever is
     /// missing of a log, the storage has lost.
     pub(crate) fn note_lost_log(&mut self, error: &EngineError) {
         self.note_errors(Some(error.clone()));
-        if self.errors.0 == 0 && is_lost_log(error) {
-            self.errors = (1, error.to_string());
+        if self.errors.count == 0 && is_lost_log(error) {
+            self.errors.add(1, || error.to_string());
         }
     }
 
@@ -241,11 +236,8 @@ impl TestRun {
     pub(crate) fn note_maintenance(&mut self, scans: &[Maintenance]) {
         let bad = scans.iter().map(|scan| scan.findings().bad);
         for error in bad.flat_map(BTreeMap::into_values) {
-            self.errors.0 += 1;
             self.found.note(&error);
-            if self.errors.1.is_empty() {
-                self.errors.1 = error.to_string();
-            }
+            self.errors.add(1, || error.to_string());
         }
     }
 
@@ -259,11 +251,8 @@ impl TestRun {
             if found.contains(&error) {
                 continue;
             }
-            self.errors.0 += 1;
             self.found.note(&error);
-            if self.errors.1.is_empty() {
-                self.errors.1 = patch.to_string();
-            }
+            self.errors.add(1, || patch.to_string());
         }
     }
 

@@ -127,7 +127,7 @@ fn what_a_torn_journal_lacks_is_said() {
 fn faults_that_an_interrupted_run_met_fail_it_and_the_run_that_carries_it_on() {
     let left = Small::new(1).run(&plan());
     let mut folded: Folded = left.folded(usize::MAX);
-    folded.standing.errors = (3, "db1.edb: read at 32768: -1022".to_owned());
+    folded.standing.errors.add(3, || "db1.edb: read at 32768: -1022".to_owned());
     folded.standing.findings.torn = 2;
     folded.standing.hung.add(|| "a read of db1.edb".to_owned());
     let outline = left.result_on(&plan(), |_| {});
@@ -140,9 +140,9 @@ fn faults_that_an_interrupted_run_met_fail_it_and_the_run_that_carries_it_on() {
     let mut plan = plan();
     plan.carried = Some(Carried::of(&earlier));
     let mut run = TestRun::unfinished(&plan, Time::ZERO);
-    run.errors = (1, "a later one".to_owned());
+    run.errors.add(1, || "a later one".to_owned());
     run.carry(&plan, Rc::clone(&earlier));
-    assert_eq!(run.errors, (4, earlier.folded.standing.errors.1.clone()));
+    assert_eq!((run.errors.count, &run.errors.first), (4, &earlier.folded.standing.errors.first));
     assert_eq!((run.hung.count, run.log.findings.torn), (1, 2));
     assert_eq!(run.collected.unwrap().length, earlier.folded.length);
 }
