@@ -11,6 +11,8 @@ use crate::commands::check::CheckArgs;
 use crate::commands::clean::CleanArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::completions::CompletionsArgs;
+#[cfg(feature = "console")]
+use crate::commands::console::ConsoleArgs;
 use crate::commands::drill::DrillArgs;
 use crate::commands::explain::ExplainArgs;
 use crate::commands::fleet::FleetArgs;
@@ -62,12 +64,18 @@ pub struct Arguments {
     pub command: Command,
 }
 
+#[cfg(feature = "console")]
+const UNDERSTAND: &[&str] =
+    &["report", "console", "compare", "explain", "paper", "handover", "verify"];
+#[cfg(not(feature = "console"))]
+const UNDERSTAND: &[&str] = &["report", "compare", "explain", "paper", "handover", "verify"];
+
 /// The commands in groups, as help shows them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Prepare", &["init", "import", "size", "check", "models"]),
     ("Test, predict, rehearse", &["run", "ab", "fleet", "simulate", "drill", "load"]),
     ("Predict on a cluster", &["plan", "part", "merge"]),
-    ("Understand and hand over", &["report", "compare", "explain", "paper", "handover", "verify"]),
+    ("Understand and hand over", UNDERSTAND),
     ("Everything else", &["clean", "prove", "completions", "man", "help"]),
 ];
 
@@ -128,6 +136,9 @@ pub enum Command {
     Check(CheckArgs),
     /// Rebuild the report of a run, or combine the runs of several hosts
     Report(ReportArgs),
+    /// Watch runs in a browser while they go on, and find the old ones
+    #[cfg(feature = "console")]
+    Console(ConsoleArgs),
     /// Compare runs: before and after, or over time
     Compare(CompareArgs),
     /// Write the paper about a storage solution from the runs of its tests
@@ -165,6 +176,8 @@ impl Command {
             Self::Drill(args) => args.shared.output.quiet,
             Self::Load(args) => args.output.quiet,
             Self::Report(args) => args.quiet,
+            #[cfg(feature = "console")]
+            Self::Console(args) => args.quiet,
             Self::Compare(args) => args.quiet,
             Self::Paper(args) => args.quiet,
             Self::Handover(args) => args.quiet,

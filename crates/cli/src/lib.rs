@@ -80,6 +80,8 @@ fn carry_out(command: &Command, output: &Output) -> Result<Exit, String> {
         Command::Site(args) => said(commands::site::run(args, output)),
         Command::Report(args) => said(commands::report::run(args, output)),
         Command::Compare(args) => said(commands::compare::run(args, output)),
+        #[cfg(feature = "console")]
+        Command::Console(args) => said(commands::console::run(args, output)),
         Command::Paper(args) => said(commands::paper::run(args, output)),
         Command::Handover(args) => said(commands::handover::run(args, output)),
         Command::Verify(args) => said(commands::verify::run(args, output)),

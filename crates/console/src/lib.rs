@@ -3,6 +3,19 @@
 //! A console is not part of a test. It reads what is appended to journals, may come late and may
 //! die; the folder is the truth.
 
+mod follow;
+mod http;
+mod library;
 mod look;
+#[cfg(test)]
+mod made;
+mod pages;
+mod part;
+mod progress;
+mod serve;
 
+pub use follow::Seen;
+pub use http::{Token, TokenError};
 pub use look::{Look, State};
+pub use progress::Progress;
+pub use serve::{Address, Console};

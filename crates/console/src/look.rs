@@ -6,6 +6,8 @@ use std::sync::Arc;
 use brunt_report::Run;
 use brunt_run::Stream;
 
+use crate::progress::Progress;
+
 /// A run at one moment.
 #[derive(Clone, Debug)]
 pub struct Look {
@@ -19,16 +21,29 @@ pub struct Look {
     /// The number of samples that count: it only grows, and names what `run` is made of.
     pub samples: u64,
     pub state: State,
+    /// What it is doing, as its newest news says.
+    pub progress: Option<Progress>,
 }
 
 /// What a run is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Its journal grows.
     GoesOn,
-    /// Its journal has not grown for longer than its records let expect: it was killed, or its
-    /// host died, or hangs.
+    /// Its journal has not grown for longer than ever before: it was killed, or its host died, or
+    /// hangs.
     Silent,
     /// It has ended; `run` has its verdict.
     Ended,
+}
+
+impl State {
+    /// In one word, for people and as a label.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::GoesOn => "running",
+            Self::Silent => "silent",
+            Self::Ended => "ended",
+        }
+    }
 }

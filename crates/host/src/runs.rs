@@ -35,7 +35,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     };
     let recorded = match is_lost {
         true => match folded(folder)? {
-            Some(folded) => recorded(&folded),
+            Some(folded) => of_journal(&folded),
             None => of_servers(folder)?,
         },
         false => None,
@@ -136,7 +136,7 @@ pub fn plan(head: &Head) -> Option<Plan> {
 }
 
 /// The run that a journal tells of; `None` when it says too little.
-fn recorded(folded: &Folded) -> Option<Run> {
+pub fn of_journal(folded: &Folded) -> Option<Run> {
     let head = folded.heads.first()?;
     let outline = RunResult::from_json(&head.outline).ok()?;
     let is_storage = outline.drill.is_none() && outline.mail.is_none();

@@ -52,13 +52,14 @@ pub use event::Event;
 pub use folder::{FolderError, RunFolder};
 pub use html::escape;
 pub use html::{
-    ReportTables, StorageInterval, StoragePage, SweepOutcome, SweepPage, SweepPicture, SweepPoint,
-    comparison_html, framed_html, history_html, report_html, side_by_side_html, storage_html,
-    sweep_html,
+    ReportTables, SCRIPT, STYLE, Served, StorageInterval, StoragePage, SweepOutcome, SweepPage,
+    SweepPicture, SweepPoint, comparison_html, framed_html, history_html, lies_on, report_html,
+    served_comparison_html, served_history_html, served_html, served_report_html,
+    side_by_side_html, storage_html, sweep_html,
 };
 pub use measured::{JOURNAL, each_sample, journal_in};
 pub use news::NewsLine;
-pub use pictures::Pictures;
+pub use pictures::{Part, Pictures, View};
 pub use records::{RECORDS_SCHEMA, Records};
 pub use result::RunResult;
 pub use run::{Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in};

@@ -9,6 +9,7 @@
 //! Papers carry tables instead of a journal. Those of a long run have one histogram for all
 //! samples, so its samples have none.
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -83,9 +84,7 @@ fn each_in_table(table: impl BufRead, mut each: impl FnMut(&mut Sample)) -> io::
 ///
 /// # Errors
 /// [`ReadError`] when it cannot be read, or is of another version.
-pub fn journal_in(
-    folder: &Path,
-) -> Result<Option<Journal<impl io::Read + io::Seek + use<>>>, ReadError> {
+pub fn journal_in(folder: &Path) -> Result<Option<Journal<BufReader<File>>>, ReadError> {
     let folder = crate::folder_of(folder);
     let file = regular_file(folder, JOURNAL).map_err(refused(&folder.join(JOURNAL)))?;
     file.map(|file| journal_of(folder, BufReader::with_capacity(BUFFER, file))).transpose()

@@ -7,6 +7,8 @@ pub mod check;
 pub mod clean;
 pub mod compare;
 pub mod completions;
+#[cfg(feature = "console")]
+pub mod console;
 pub mod drill;
 pub mod explain;
 pub mod fleet;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::page::rendered;
+use super::page::{Served, rendered_for};
 use crate::Run;
 use crate::compare::{Answer, Comparison, FIGURES, History};
 use crate::pictures::{Pictures, highest, lowest, middle, steps};
@@ -36,6 +36,23 @@ pub fn comparison_html(
     a: &[(String, Run)],
     b: &[(String, Run)],
 ) -> String {
+    comparison_for(comparison, [a, b], None)
+}
+
+/// The same page, `served`.
+pub fn served_comparison_html(
+    comparison: &Comparison,
+    sides: [&[(String, Run)]; 2],
+    served: &Served,
+) -> String {
+    comparison_for(comparison, sides, Some(served))
+}
+
+fn comparison_for(
+    comparison: &Comparison,
+    [a, b]: [&[(String, Run)]; 2],
+    served: Option<&Served>,
+) -> String {
     let verdict = comparison.verdict_in_words();
     let name = comparison.name();
     let page = Page {
@@ -61,7 +78,7 @@ pub fn comparison_html(
         ],
     };
     let title = format!("{}: {name} (brunt)", page.verdict);
-    rendered(TEMPLATE, &title, &title, &page)
+    rendered_for(served, TEMPLATE, &title, &title, &page)
 }
 
 fn pictures(comparison: &Comparison, a: &[(String, Run)], b: &[(String, Run)]) -> Pictures {
@@ -177,6 +194,15 @@ fn spread(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
 
 /// The page of `history`.
 pub fn history_html(history: &History) -> String {
+    history_for(history, None)
+}
+
+/// The same page, `served`.
+pub fn served_history_html(history: &History, served: &Served) -> String {
+    history_for(history, Some(served))
+}
+
+fn history_for(history: &History, served: Option<&Served>) -> String {
     let titles: Vec<&'static str> = FIGURES.iter().map(|figure| figure.title).collect();
     let plots = history.figures.iter().filter_map(|figure| {
         let title = titles.iter().find(|title| **title == figure.title)?;
@@ -210,7 +236,7 @@ pub fn history_html(history: &History) -> String {
         ],
     };
     let title = format!("{} (brunt)", page.name);
-    rendered(TEMPLATE, &title, &title, &page)
+    rendered_for(served, TEMPLATE, &title, &title, &page)
 }
 
 /// A figure by run, and its level between two changes.

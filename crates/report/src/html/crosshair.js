@@ -1,6 +1,6 @@
 // A crosshair: the values under the pointer, from the attributes of the pictures. Left and right move it, too. Pages are complete
 // without it.
-for (const svg of document.querySelectorAll('svg[data-x]')) {
+function crosshair(svg) {
   const numbers = svg.dataset.x.split(' ').map(Number);
   const [scale, from, to, left, right, top, bottom] = svg.dataset.axis.split(' ');
   const share = x => scale === 'log' ? Math.log(x / from) / Math.log(to / from) : (x - from) / (to - from);
@@ -68,3 +68,4 @@ for (const svg of document.querySelectorAll('svg[data-x]')) {
     if (event.key === 'Escape') hide();
   });
 }
+document.querySelectorAll('svg[data-x]').forEach(crosshair);

@@ -25,8 +25,9 @@ mod storage;
 mod sweep;
 mod tables;
 
-pub use compare::{comparison_html, history_html};
+pub use compare::{comparison_html, history_html, served_comparison_html, served_history_html};
 pub use escape::escape;
+pub use page::{SCRIPT, STYLE, Served};
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};
 pub use sweep::{SweepOutcome, SweepPage, SweepPicture, SweepPoint, sweep_html};
@@ -34,11 +35,11 @@ pub use sweep::{SweepOutcome, SweepPage, SweepPicture, SweepPoint, sweep_html};
 use brunt_units::ByteSize;
 use serde::Serialize;
 
-use crate::pictures::Pictures;
+use crate::pictures::{Pictures, View};
 use crate::result::{IoNumbers, Quantity, RunResult, Work, World, states_table};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
-use page::rendered;
+use page::{Heading, rendered, rendered_for};
 
 /// The line of `head.html` that identifies our reports.
 pub(crate) const GENERATOR: &str = r#"<meta name="generator" content="brunt">"#;
@@ -66,21 +67,27 @@ impl ReportTables {
         Self {
             rules: tables::rule_groups(result),
             servers: tables::servers(result),
-            jetstress: jetstress::all(result),
+            jetstress: jetstress::all(result, &result.outcome_in_words()),
             further: tables::further(result),
             origin: tables::origin(result),
         }
     }
 }
 
+#[derive(Serialize)]
+struct Framed<'a> {
+    body: &'a str,
+}
+
 /// A page with the style of reports around `body`, which is HTML. `foot` stands on every printed
 /// page.
 pub fn framed_html(title: &str, foot: &str, body: &str) -> String {
-    #[derive(Serialize)]
-    struct Framed<'a> {
-        body: &'a str,
-    }
     rendered(FRAMED, title, foot, &Framed { body })
+}
+
+/// The same page, `served`.
+pub fn served_html(title: &str, body: &str, served: &Served) -> String {
+    rendered_for(Some(served), FRAMED, title, "", &Framed { body })
 }
 
 /// The data of the template.
@@ -120,19 +127,31 @@ struct Figure {
 
 /// The report on `run`, as HTML.
 pub fn report_html(run: &Run) -> String {
+    report_for(run, None)
+}
+
+/// The same report, `served`.
+pub fn served_report_html(run: &Run, served: &Served) -> String {
+    report_for(run, Some(served))
+}
+
+fn report_for(run: &Run, served: Option<&Served>) -> String {
     let result = &run.result;
     if let Some(drill) = &result.drill {
-        return drill::drill_html(run, drill);
+        return drill::drill_html(run, drill, served);
     }
     if let Some(mail) = &result.mail {
-        return mail::mail_html(run, mail);
+        return mail::mail_html(run, mail, served);
     }
+    let heading = Heading::of(result, &result.storage.details.sentence, served);
+    let whole = View::default();
+    let view = served.map_or(&whole, |served| &served.view);
     let page = Page {
         name: &result.scenario,
-        verdict: result.headline(),
-        colour: result.colour().class(),
-        sentence: &result.storage.details.sentence,
-        reasons: &result.reasons,
+        verdict: heading.verdict,
+        colour: heading.colour,
+        sentence: heading.sentence,
+        reasons: if heading.goes_on { &[] } else { &result.reasons },
         faults: faults(result),
         found: &result.storage.details.found,
         subtitle: subtitle(result),
@@ -144,11 +163,11 @@ pub fn report_html(run: &Run) -> String {
         servers: tables::servers(result),
         hosts: tables::fleet(result),
         rules: tables::rules(result),
-        pictures: Pictures::of(run),
+        pictures: Pictures::seen(run, view),
         states: states_table(&result.storage.states)
             .titled("By the state of the groups")
             .noted("A sample counts for the worst state that any group of drives had in it."),
-        tables: jetstress::all(result),
+        tables: jetstress::all(result, &heading.outcome),
         further: tables::further(result),
         events: events(result, &run.events),
         origin: tables::origin(result),
@@ -156,7 +175,7 @@ pub fn report_html(run: &Run) -> String {
     };
     let title = format!("{}: {} (brunt)", page.verdict, page.name);
     let foot = format!("{title}, run {}", result.origin.run_id);
-    rendered(TEMPLATE, &title, &foot, &page)
+    rendered_for(served, TEMPLATE, &title, &foot, &page)
 }
 
 /// What was tested, for how long, at what size, and where.
@@ -180,7 +199,7 @@ fn subtitle(result: &RunResult) -> String {
         .database_bytes_initial
         .map_or(String::new(), |bytes| format!(" of {} together", ByteSize::bytes(bytes)));
     parts.push(counted(result.storage.database_files, "database") + &size);
-    parts.extend(storage(result));
+    parts.extend(lies_on(result));
     parts.join(", ")
 }
 
@@ -194,8 +213,8 @@ fn length(seconds: f64) -> String {
     Quantity::new((number * 10.0).round() / 10.0, unit).to_string()
 }
 
-/// The file systems and their devices, without repetition.
-fn storage(result: &RunResult) -> Option<String> {
+/// The file systems of a run and their devices, without repetition.
+pub fn lies_on(result: &RunResult) -> Option<String> {
     if result.world == World::Virtual {
         return Some("modelled storage".to_owned());
     }

@@ -10,8 +10,8 @@ use crate::plot::{Band, Moment, Timeline};
 /// More events than this are in the test log only.
 const EVENTS_MAX: usize = 20;
 
-/// What happened in the `length_s` seconds of the collection, and how many more events there were.
-pub(super) fn timeline(run: &Run, length_s: f64) -> (Timeline, usize) {
+/// What happened in this part of the collection, in seconds, and how many more events there were.
+pub(super) fn timeline(run: &Run, (from_s, until_s): (f64, f64)) -> (Timeline, usize) {
     let times = &run.result.times;
     let begin = times.collection_started.unwrap_or(times.started);
     let warm_up_s = begin.unix_seconds.saturating_sub(times.started.unix_seconds) as f64;
@@ -34,8 +34,8 @@ pub(super) fn timeline(run: &Run, length_s: f64) -> (Timeline, usize) {
             text: state.state.clone(),
         }));
     }
-    events.retain(|event| (0.0..=length_s).contains(&event.at_s));
-    states.retain(|state| state.until_s > 0.0 && state.from_s < length_s);
+    events.retain(|event| (from_s..=until_s).contains(&event.at_s));
+    states.retain(|state| state.until_s > from_s && state.from_s < until_s);
     limited(Timeline { events, states })
 }
 

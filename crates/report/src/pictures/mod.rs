@@ -6,6 +6,9 @@
 //! one database, so it may be higher and at another time.
 
 pub(crate) mod happened;
+mod view;
+
+pub use view::{Part, View};
 
 use std::collections::BTreeMap;
 
@@ -53,13 +56,20 @@ impl Pictures {
 
     /// The pictures of `run`: none when nothing was collected.
     pub fn of(run: &Run) -> Self {
-        all(run)
+        Self::seen(run, &View::default())
+    }
+
+    /// The same, of what `view` chooses.
+    pub fn seen(run: &Run, view: &View) -> Self {
+        all(run, view)
     }
 }
 
 /// What is drawn.
 struct Load<'a> {
     run: &'a Run,
+    view: &'a View,
+    samples: Vec<Sample>,
     /// At most [`POINTS_MAX`], each of one or more samples.
     points: Vec<Sample>,
     timeline: Timeline,
@@ -72,38 +82,43 @@ const POINTS_MAX: usize = 480;
 /// More points of a percentile than this are drawn as a band of this many.
 const BANDS_MAX: usize = 60;
 
-fn all(run: &Run) -> Pictures {
-    if run.samples.is_empty() {
+fn all(run: &Run, view: &View) -> Pictures {
+    let samples = view.samples(run);
+    if samples.is_empty() {
         return Pictures::default();
     }
-    let each = run.samples.len().div_ceil(POINTS_MAX);
-    let points = run.samples.chunks(each).filter_map(|samples| {
+    let each = samples.len().div_ceil(POINTS_MAX);
+    let points = samples.chunks(each).filter_map(|samples| {
         let (first, others) = samples.split_first()?;
         Some(others.iter().fold(*first, |all, next| all.then(next)))
     });
-    let mut load = Load { run, points: points.collect(), timeline: Timeline::default() };
-    let mut notes = Vec::new();
+    let points = points.collect();
+    let mut load = Load { run, view, samples, points, timeline: Timeline::default() };
+    let mut notes: Vec<String> = view.note().into_iter().collect();
     if each > 1 {
         let length = clock(load.points[0].length_s);
         notes.push(format!("Each point stands for {each} samples ({length})."));
     }
-    let (timeline, more) = happened::timeline(run, load.length());
+    let (timeline, more) = happened::timeline(run, load.span());
     load.timeline = timeline;
     if more > 0 {
         notes.push(format!("{} more events are in the test log.", grouped(more as u64)));
     }
-    let plots = vec![load.rate(), load.latency(), spread(run), load.throughput()];
+    let plots = vec![load.rate(), load.latency(), spread(run, view), load.throughput()];
     Pictures::new(plots, notes.join(" "))
 }
 
 impl Load<'_> {
-    fn length(&self) -> f64 {
+    /// The part of the collection that is drawn, in seconds.
+    fn span(&self) -> (f64, f64) {
         let end = |sample: &Sample| sample.begin_s + sample.length_s;
-        self.points.iter().map(end).fold(0.0, f64::max)
+        let all = (0.0, self.points.iter().map(end).fold(0.0, f64::max));
+        self.view.window.unwrap_or(all)
     }
 
     fn time(&self) -> Axis {
-        Axis::time(self.length())
+        let (from, until) = self.span();
+        Axis::between(from, until)
     }
 
     /// A number of every point, drawn at the middle of its interval.
@@ -132,7 +147,7 @@ impl Load<'_> {
             self.curve("database writes", Drawn::Line, |s| Some(s.database_writes.per_s)),
             self.curve("log writes", Drawn::Line, |s| Some(s.log_writes.per_s)),
         ];
-        let limits = goals(self.run);
+        let limits = if self.view.is_of_all() { goals(self.run) } else { Vec::new() };
         if !limits.is_empty() {
             let both = |s: &Sample| Some(s.database_reads.per_s + s.database_writes.per_s);
             curves.push(self.curve("database reads and writes", Drawn::Line, both));
@@ -159,10 +174,11 @@ impl Load<'_> {
             self.curve("log, mean", Drawn::Line, |s| s.log_writes.latency_ms_mean),
         ];
         let mut limits = limits(self.run, false);
-        limits.extend(tail_limit(self.run));
+        limits.extend(tail_limit(self.run).filter(|_| self.view.is_of_all()));
+        let [databases, logs] = self.view.whose();
         let marks: Vec<Mark> = [
-            self.worst("all databases", 0, |sample| &sample.database_reads),
-            self.worst("all logs", 3, |sample| &sample.log_writes),
+            self.worst(&databases, 0, |sample| &sample.database_reads),
+            self.worst(&logs, 3, |sample| &sample.log_writes),
         ]
         .into_iter()
         .flatten()
@@ -181,13 +197,13 @@ impl Load<'_> {
 
     /// The sample with the highest mean; none when there is only one.
     fn worst(&self, name: &str, curve: usize, of: fn(&Sample) -> &Flow) -> Option<Mark> {
-        let samples = &self.run.samples;
+        let samples = &self.samples;
         let mean = |sample| Some((sample, of(sample).latency_ms_mean?));
         let means = samples.iter().filter_map(mean);
         let (sample, ms) = means.max_by(|one, other| one.1.total_cmp(&other.1))?;
         (samples.len() > 1).then(|| Mark {
             name: format!(
-                "worst {} s, {name} together: {} ms",
+                "worst {} s, {name}: {} ms",
                 decimals(sample.length_s).trim_end_matches(".00").trim_end_matches(".0"),
                 decimals(ms)
             ),
@@ -263,9 +279,9 @@ const SHORTEST_MS: f64 = 0.001;
 /// A smaller share of I/Os, in percent, cannot be seen.
 const VISIBLE: f64 = 0.1;
 
-fn spread(run: &Run) -> Plot {
+fn spread(run: &Run, view: &View) -> Plot {
     let limits = limits(run, true);
-    let distributions = &run.result.storage.details.distributions;
+    let distributions = view.distributions(run);
     let named = [
         ("database read", "read"),
         ("database write", "write"),

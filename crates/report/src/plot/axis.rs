@@ -42,29 +42,35 @@ impl Axis {
         }
     }
 
-    /// From zero to `seconds` of the collection, marked in seconds, minutes or hours.
+    /// From zero to `seconds` of the collection.
     pub(crate) fn time(seconds: f64) -> Self {
+        Self::between(0.0, seconds)
+    }
+
+    /// From one second of the collection to another, marked in seconds, minutes or hours.
+    pub(crate) fn between(from: f64, until: f64) -> Self {
         const STEPS: [f64; 19] = [
             1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0,
             3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0,
         ];
-        let seconds = seconds.max(1.0);
-        let fits = |step: &&f64| seconds / **step <= 8.0;
+        let until = until.max(from + 1.0);
+        let fits = |step: &&f64| (until - from) / **step <= 8.0;
         let step = STEPS.iter().find(fits).copied().unwrap_or(86_400.0);
-        let (unit, name) = match seconds {
+        let (unit, name) = match until {
             0.0..=180.0 => (1.0, "seconds of the collection"),
             180.0..=10_800.0 => (60.0, "minutes of the collection"),
             _ => (3600.0, "hours of the collection"),
         };
-        let marks = counted((seconds / step).floor()).map(|at| at * step);
+        let first = (from / step).ceil();
+        let marks = counted((until / step).floor() - first).map(|at| (first + at) * step);
         let text = |value: f64| {
             let text = format!("{:.2}", value / unit);
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         };
         Self {
             scale: Time,
-            from: 0.0,
-            to: seconds,
+            from,
+            to: until,
             marks: marks.map(|value| (value, text(value))).collect(),
             unit: name.to_owned(),
         }
@@ -264,6 +270,7 @@ mod tests {
             marks(&Axis::time(86_400.0)),
             ["0", "3", "6", "9", "12", "15", "18", "21", "24"]
         );
+        assert_eq!(marks(&Axis::between(3_590.0, 3_720.0)), ["60", "60.5", "61", "61.5", "62"]);
         assert_eq!(marks(&Axis::powers(0.03, 120.0, "")), ["0.02", "0.1", "1", "10", "200"]);
         assert_eq!(marks(&Axis::powers(0.2, 40.0, "")), ["0.2", "1", "10", "50"]);
         assert_eq!(marks(&Axis::powers(1.0, 1.0, "")), ["1", "2", "5", "10"]);

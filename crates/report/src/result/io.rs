@@ -5,7 +5,7 @@ use brunt_stats::{Latencies, Reading};
 use brunt_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
+use crate::streams::{self, CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
 
 /// One stream of I/O over the collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -201,6 +201,20 @@ pub struct Sample {
 impl Sample {
     /// What the whole server did in `sample` of a collection that began at `begin`.
     pub fn of(sample: &brunt_run::Sample, begin: Time) -> Self {
+        let [reads, writes, logs] = [DATABASE_READ, DATABASE_WRITE, LOG_WRITE];
+        Self::of_streams(sample, begin, [reads, writes, logs, PAGE_FAULT_STALLS, CACHE])
+    }
+
+    /// What the database or log called `name` did.
+    pub fn of_part(sample: &brunt_run::Sample, begin: Time, name: &str) -> Self {
+        let streams = ["read", "write", "log-write", PAGE_FAULT_STALLS, CACHE];
+        let streams = streams.map(|what| streams::of(name, what));
+        Self::of_streams(sample, begin, streams.each_ref().map(String::as_str))
+    }
+
+    /// Of database reads, database writes, log writes, page-fault stalls and the cache.
+    fn of_streams(sample: &brunt_run::Sample, begin: Time, streams: [&str; 5]) -> Self {
+        let [reads, writes, logs, stalls, cache] = streams;
         let value = |stream: &str| {
             let mut rows = sample.rows.iter();
             rows.find(|row| row.stream == stream).map(|row| row.value)
@@ -216,11 +230,11 @@ impl Sample {
         Self {
             begin_s: sample.begin.since(begin).as_seconds(),
             length_s: sample.length.as_seconds(),
-            database_reads: flow(DATABASE_READ),
-            database_writes: flow(DATABASE_WRITE),
-            log_writes: flow(LOG_WRITE),
-            page_fault_stalls_per_s: rate(number(PAGE_FAULT_STALLS), sample.length),
-            cache_bytes: number(CACHE),
+            database_reads: flow(reads),
+            database_writes: flow(writes),
+            log_writes: flow(logs),
+            page_fault_stalls_per_s: rate(number(stalls), sample.length),
+            cache_bytes: number(cache),
         }
     }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use brunt_units::Span;
 
 use self::steps::Steps;
-use super::page::{self, rendered};
+use super::page::{self, Heading, Served, rendered_for};
 use super::tables;
 use crate::plot::{clock, letter};
 use crate::result::{Drill, DrillStep, RunResult, Verdict, World, given_and_measured};
@@ -54,24 +54,31 @@ struct Figure {
 }
 
 /// The report on `run`, whose results are those of `drill`.
-pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
+pub(super) fn drill_html(run: &Run, drill: &Drill, served: Option<&Served>) -> String {
     let result = &run.result;
     let has_history = result.world == World::Virtual;
     let panels = picture::panels(drill, has_history);
     let moments = picture::moments(&drill.events);
+    let heading = Heading::of(result, sentences::what_came_of_it(result), served);
     let page = Page {
         name: &result.scenario,
-        verdict: result.headline(),
-        colour: result.colour().class(),
-        sentence: sentences::what_came_of_it(result),
+        verdict: heading.verdict,
+        colour: heading.colour,
+        sentence: heading.sentence,
         subtitle: subtitle(result, drill),
-        caveat: result.reasons.first().map_or("", String::as_str),
+        caveat: match heading.goes_on {
+            true => "",
+            false => result.reasons.first().map_or("", String::as_str),
+        },
         figures: figures(result, drill),
         why_title: match result.verdict {
             Verdict::Fail | Verdict::Error => "What failed",
             _ => "Why there is no answer",
         },
-        why: sentences::why_no_pass(result, drill),
+        why: match heading.goes_on {
+            true => Vec::new(),
+            false => sentences::why_no_pass(result, drill),
+        },
         steps: steps::all(result, drill),
         is_numbered: panels.as_ref().is_some_and(|panels| panels.is_numbered()),
         picture_note: note(drill, has_history),
@@ -90,7 +97,7 @@ pub(super) fn drill_html(run: &Run, drill: &Drill) -> String {
     };
     let title = format!("{}: {} (brunt)", page.verdict, page.name);
     let foot = format!("{title}, run {}", result.origin.run_id);
-    rendered(TEMPLATE, &title, &foot, &page)
+    rendered_for(served, TEMPLATE, &title, &foot, &page)
 }
 
 /// A length of time as on the terminal.

@@ -28,9 +28,14 @@ mod summary;
 use crate::result::{Instance, InstanceDetails, IoNumbers, RunResult, Server};
 use crate::table::{Cell, Row, Table};
 
-pub(super) fn all(result: &RunResult) -> Vec<Table> {
+/// `outcome` stands as the overall result.
+pub(super) fn all(result: &RunResult, outcome: &str) -> Vec<Table> {
     let mut tables = statistics::all(result);
-    tables.extend([summary::summary(result), summary::sizing(result), summary::parameters(result)]);
+    tables.extend([
+        summary::summary(result, outcome),
+        summary::sizing(result),
+        summary::parameters(result),
+    ]);
     if counts_logical_disks(result) {
         tables.push(logical_disks::disks(result));
     } else {

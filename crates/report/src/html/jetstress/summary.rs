@@ -6,7 +6,7 @@ use crate::Timestamp;
 use crate::result::{Colour, Precision, RunResult, Setup};
 use crate::table::{Cell, Table};
 
-pub(super) fn summary(result: &RunResult) -> Table {
+pub(super) fn summary(result: &RunResult, outcome: &str) -> Table {
     let (times, origin) = (&result.times, &result.origin);
     let when = |time: Option<Timestamp>| time.map_or("not measured".into(), |at| result.when(at));
     let all = |of: fn(&crate::result::Server) -> String| {
@@ -25,7 +25,7 @@ pub(super) fn summary(result: &RunResult) -> Table {
     let mut table = Table::pairs(
         "Test Summary",
         vec![
-            ("Overall Test Result", result.outcome_in_words().into()),
+            ("Overall Test Result", outcome.into()),
             ("Machine Name", all(|server| server.name.clone())),
             ("Test Description", result.storage.details.setup.description.as_str().into()),
             ("Test Start Time", result.when(times.started)),

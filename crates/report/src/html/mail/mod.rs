@@ -6,7 +6,7 @@ mod work;
 
 use serde::Serialize;
 
-use super::page::rendered;
+use super::page::{Heading, Served, rendered_for};
 use super::tables;
 use crate::result::{Mail, MailLatency, MailStanding, Outcome, RunResult, Verdict, World};
 use crate::table::{Cell, Column, Row, Table};
@@ -43,20 +43,21 @@ struct Figure {
 }
 
 /// The report on `run`, whose results are those of `mail`.
-pub(super) fn mail_html(run: &Run, mail: &Mail) -> String {
+pub(super) fn mail_html(run: &Run, mail: &Mail, served: Option<&Served>) -> String {
     let result = &run.result;
+    let heading = Heading::of(result, &result.storage.details.sentence, served);
     let page = Page {
         name: &result.scenario,
-        verdict: result.headline(),
-        colour: result.colour().class(),
-        sentence: &result.storage.details.sentence,
+        verdict: heading.verdict,
+        colour: heading.colour,
+        sentence: heading.sentence,
         subtitle: subtitle(result, mail),
         why_title: match result.verdict {
             Verdict::Pass => "What this says and what it does not",
             Verdict::Fail => "What failed",
             _ => "Why there is no answer",
         },
-        why: why(result),
+        why: if heading.goes_on { Vec::new() } else { why(result) },
         figures: figures(mail),
         tables: vec![
             outcomes(mail),
@@ -76,7 +77,7 @@ pub(super) fn mail_html(run: &Run, mail: &Mail) -> String {
     };
     let title = format!("{}: {} (brunt)", page.verdict, page.name);
     let foot = format!("{title}, run {}", result.origin.run_id);
-    rendered(TEMPLATE, &title, &foot, &page)
+    rendered_for(served, TEMPLATE, &title, &foot, &page)
 }
 
 fn subtitle(result: &RunResult, mail: &Mail) -> String {
