@@ -74,6 +74,7 @@ pub use drill::{
     DrillError, DrillOptions, PairCoverage, PairProof, PairProven, PairViolation, Unable, drill,
     engine_of, outline as drill_outline,
 };
+pub use errors::{doubts, known_error};
 pub use headline::{Headline, LogFigures};
 pub use model::too_late;
 pub use pages::{group_name, numbers};

@@ -74,6 +74,8 @@ pub struct FleetScenario {
 pub struct FleetServer {
     pub name: String,
     pub host: String,
+    /// Whether `set` replaces something there.
+    pub is_special: bool,
     pub scenario: Scenario,
 }
 
@@ -129,7 +131,8 @@ impl Document {
                 more.into_iter().filter(|one| !mistakes.contains(one)).collect();
             mistakes.extend(new);
             mistakes.extend(not_a_load(&scenario, &names.place));
-            servers.push(FleetServer { name: name.clone(), host, scenario });
+            let is_special = !sets.is_empty();
+            servers.push(FleetServer { name: name.clone(), host, is_special, scenario });
         }
         mistakes.dedup();
         let Fleet { reach, program, wait, max_skew, same_machine } = fleet;
@@ -281,7 +284,7 @@ mod tests {
         assert_eq!(fleet.reach(two).unwrap(), ["ssh", "root@b2"]);
         let log = |server: &FleetServer| server.scenario.instances[0].log.clone();
         assert_eq!([log(one), log(two)], [Path::new("/mnt/MAIL1/log"), Path::new("/fast/log")]);
-        assert_eq!(two.scenario.test.sessions, 3);
+        assert_eq!((one.is_special, two.is_special, two.scenario.test.sessions), (false, true, 3));
         let again = Document::new("t.toml", &two.scenario.to_toml(), Path::new("/"));
         assert_eq!(again.unwrap().test(&[]).unwrap(), two.scenario);
     }

@@ -107,6 +107,7 @@ struct Page<'a> {
     servers: Table,
     /// Of a fleet.
     hosts: Table,
+    prediction: Table,
     rules: Vec<tables::Rules>,
     pictures: Pictures,
     states: Table,
@@ -162,6 +163,7 @@ fn report_for(run: &Run, served: Option<&Served>) -> String {
         figures: figures(result),
         servers: tables::servers(result),
         hosts: tables::fleet(result),
+        prediction: tables::prediction(result),
         rules: tables::rules(result),
         pictures: Pictures::seen(run, view),
         states: states_table(&result.storage.states)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{Prediction, Verdict};
 use crate::decimals;
 
 /// How several hosts were tested at once.
@@ -17,6 +17,8 @@ pub struct Fleet {
     pub skew_bound_ms: Option<f64>,
     /// The server whose database reads took longest on average; null where none read.
     pub slowest: Option<String>,
+    /// What a model predicted for it; null when none was asked.
+    pub prediction: Option<Prediction>,
 }
 
 /// One server of a fleet.

@@ -44,6 +44,7 @@ mod model;
 mod pages;
 mod phase;
 mod precision;
+mod prediction;
 mod replicas;
 mod replication;
 mod rule;
@@ -90,6 +91,7 @@ pub use model::{
 pub use pages::{MemberNumbers, PagesNumbers, RoomNumbers, SnapshotNumbers};
 pub use phase::{Phase, PhaseIo, PhaseName, PhaseOp};
 pub use precision::{PreciseFigure, Precision};
+pub use prediction::{PredictedFigure, Prediction};
 pub use replicas::{ReplicaNumbers, ReplicaRecovered};
 pub use replication::{ReplicationGroup, ReplicationNumbers, WriteRate};
 pub use rule::{Direction, Group, Outcome, Quantity, Rule, RuleName};

@@ -10,6 +10,7 @@ use brunt_agents::HostWay;
 use brunt_ese::format::stamp::RunId;
 use brunt_fleet::{HostPlan, Limits, Plan};
 use brunt_host::shell::quoted;
+use brunt_report::result::Prediction;
 use brunt_report::{FolderError, RunFolder, Timestamp};
 use brunt_scenario::FleetScenario;
 use brunt_units::Span;
@@ -42,6 +43,8 @@ pub(super) struct Kept {
     reach: Vec<Option<Vec<String>>>,
     /// brunt on those hosts.
     program: String,
+    /// What a model predicted, before hosts began.
+    pub(super) prediction: Option<Prediction>,
 }
 
 /// Why a run cannot be gone on with.
@@ -91,6 +94,7 @@ impl Kept {
             hosts: (1..).zip(servers).map(host).collect(),
             reach,
             program: scenario.program.clone(),
+            prediction: None,
             run,
         }
     }

@@ -1,7 +1,7 @@
 //! `brunt fleet`: one test on several hosts, which begin at one instant and get one verdict.
 //!
 //! ```text
-//!   run      scenario -> a scenario for each host -> conduct: check all, begin, collect, fetch -> result
+//!   run      scenario -> (predict) -> a scenario for each host -> conduct: check all, begin, collect, fetch -> result
 //!   attach   the run's folder ---------------------> conduct: from where the hosts are ---^
 //!   stop     the same, and all end in order
 //! ```
@@ -18,6 +18,7 @@
 
 mod kept;
 mod outcome;
+mod predict;
 mod rows;
 
 use std::env;
@@ -30,6 +31,7 @@ use brunt_host::computing::head;
 use brunt_host::keeping::Keeping;
 use brunt_host::plan::run_id;
 use brunt_host::recorder::Heard;
+use brunt_lab::LabError;
 use brunt_report::result::RunResult;
 use brunt_report::{FolderError, ReadError, RunFolder, report_html};
 use brunt_run::Silence;
@@ -79,6 +81,7 @@ Examples:
   brunt fleet run                        three small servers on this machine, in two minutes
   brunt fleet run mail.toml --check      which hosts, how they are reached, what each would do
   brunt fleet run mail.toml --duration 2h
+  brunt fleet run mail.toml --predict    with arrays in the scenario: predicted beside measured
   brunt fleet attach runs/2026-11-27-181503-mail-fleet
 
 Each host needs brunt of the same commit; docs/fleet.md has more. Ctrl-C ends all hosts in order, with a
@@ -94,6 +97,11 @@ pub struct FleetRunArgs {
     /// Run the command of `reach`, where it is not ssh: read it first (--check shows it)
     #[arg(long)]
     pub allow_exec: bool,
+
+    /// Simulate the test first, on the arrays of the scenario, and show what was predicted beside what
+    /// is measured
+    #[arg(long)]
+    pub predict: bool,
 
     #[command(flatten)]
     pub shared: SharedArgs,
@@ -134,6 +142,9 @@ pub enum FleetError {
     Agents(#[from] AgentError),
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// Nothing was predicted, so no host was asked.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// No host has begun.
     #[error("no host has begun\n  {}", .0.join("\n  "))]
     Nobody(Vec<String>),
@@ -175,8 +186,13 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
     };
     let overrides: Vec<Override> = args.shared.overrides("test", None)?;
     let scenario = Mistakes::none_or(document.check_fleet(&overrides)?)?;
+    let modelled = match args.predict {
+        true => Some(predict::modelled(&document, &overrides)?),
+        false => None,
+    };
     if args.shared.output.check {
-        output.show(&outlook(&scenario, document.subject()));
+        let is_modelled = document.subject() == Subject::ModelledTest;
+        output.show(&outlook(&scenario, is_modelled, args.predict));
         return Ok(Exit::Passed);
     }
     let own = scenario.servers.iter().find_map(|server| scenario.reach(server));
@@ -184,24 +200,37 @@ fn begin(args: &FleetRunArgs, output: &Output) -> Result<Exit, FleetError> {
         return Err(FleetError::Consent(command.join(" ")));
     }
     let interrupt = Interrupt::listen()?;
+    output.talk(&opening(&scenario));
+    let prediction = match modelled {
+        Some(modelled) => match predict::predict(modelled, &scenario, &interrupt, output)? {
+            Some(prediction) => Some(prediction),
+            None => return Ok(stopped(output)),
+        },
+        None => None,
+    };
     let started = now();
     let folder = RunFolder::of_kind(&args.shared.output.out, started, &scenario.name, "fleet")?;
-    let kept = Kept::new(&scenario, args.new, started, run_id(SystemTime::now()));
+    let mut kept = Kept::new(&scenario, args.new, started, run_id(SystemTime::now()));
+    kept.prediction = prediction;
     kept.write(&folder)?;
-    output.talk(&opening(&scenario));
     let work = Work { kept: &kept, folder: &folder, interrupt: &interrupt, how: How::Begins };
     match work.conduct(&args.shared.output.printed, output) {
         Err(FleetError::Nobody(why)) => {
             // Nothing was tested: as if there had been no run.
             folder.discard();
             if interrupt.is_asked() {
-                output.talk("stopped before a host had begun");
-                return Ok(Exit::Interrupted);
+                return Ok(stopped(output));
             }
             Err(FleetError::Nobody(why))
         }
         came => came,
     }
+}
+
+/// Nothing is left of a run that no host has begun.
+fn stopped(output: &Output) -> Exit {
+    output.talk("stopped before a host had begun");
+    Exit::Interrupted
 }
 
 fn attach(args: &FleetAttachArgs, how: How, output: &Output) -> Result<Exit, FleetError> {
@@ -295,7 +324,7 @@ impl Work<'_> {
         let report = self.folder.file("report.html");
         let shown = RunResult { rules: result.shown_rules(), ..result.clone() };
         let text = summary(&shown, &report, output);
-        let hosts = outcome::hosts(result);
+        let hosts = outcome::hosts(result) + &outcome::predicted(result);
         let again = match result.fleet.as_ref().is_some_and(outcome::is_unsettled) {
             true => {
                 format!("\n{:14}brunt fleet attach {}", "fetch again", self.folder.path().display())
@@ -324,7 +353,7 @@ fn opening(scenario: &FleetScenario) -> String {
 }
 
 /// What a run would do.
-fn outlook(scenario: &FleetScenario, subject: Subject) -> String {
+fn outlook(scenario: &FleetScenario, is_modelled: bool, predicts: bool) -> String {
     let mut lines = vec![opening(scenario)];
     for server in &scenario.servers {
         let way = match scenario.reach(server) {
@@ -345,8 +374,11 @@ fn outlook(scenario: &FleetScenario, subject: Subject) -> String {
         "{:14}hosts are looked at when the run begins, before one of them writes",
         "check"
     ));
-    if subject == Subject::ModelledTest {
-        lines.push(format!("{:14}brunt simulate, with the same file", "predict"));
-    }
+    let predict = match (is_modelled, predicts) {
+        (_, true) => "the test is simulated before hosts begin, on the arrays of the scenario",
+        (true, false) => "--predict, or brunt simulate with the same file",
+        (false, false) => return lines.join("\n"),
+    };
+    lines.push(format!("{:14}{predict}", "predict"));
     lines.join("\n")
 }

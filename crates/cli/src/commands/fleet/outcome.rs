@@ -29,6 +29,7 @@ pub(super) fn run(
         skew_ms: report.skew.map(Span::as_millis),
         skew_bound_ms: report.skew_bound.map(Span::as_millis),
         slowest: None,
+        prediction: None,
     };
     let (mut run, apart) = match runs::of_hosts(folder.path(), &names, Some(fleet.clone())) {
         Ok(run) => (run, None),
@@ -39,7 +40,10 @@ pub(super) fn run(
     };
     let result = &mut run.result;
     let slowest = slowest(&result.storage.servers);
-    result.fleet = Some(Fleet { slowest, ..fleet });
+    let is_whole = apart.is_none() && result.storage.servers.len() == names.len();
+    let prediction = kept.prediction.clone();
+    let prediction = prediction.map(|prediction| prediction.beside(result, is_whole));
+    result.fleet = Some(Fleet { slowest, prediction, ..fleet });
     let mut reasons = report.reasons.clone();
     reasons.extend(apart.map(|why| format!("hosts are not added up: {why}")));
     // Hosts that all came to their end say themselves what came of it.
@@ -157,6 +161,15 @@ pub(super) fn hosts(result: &RunResult) -> String {
     format!("\n\n{}{more}", table.to_text())
 }
 
+/// What was predicted for all of them, for the last screen; the page has it for each.
+pub(super) fn predicted(result: &RunResult) -> String {
+    let prediction = result.fleet.as_ref().and_then(|fleet| fleet.prediction.as_ref());
+    prediction.map_or_else(String::new, |prediction| {
+        let (verdict, table) = (prediction.headline(), prediction.table(false).to_text());
+        format!("\n\n{:14}{verdict}\n\n{table}", "a model said")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,7 +185,13 @@ mod tests {
                 offset_bound: None,
             };
             let agents = vec![agent(&report)];
-            let fleet = Fleet { agents, skew_ms: None, skew_bound_ms: None, slowest: None };
+            let fleet = Fleet {
+                agents,
+                skew_ms: None,
+                skew_bound_ms: None,
+                slowest: None,
+                prediction: None,
+            };
             (may_change(&report.fate), is_unsettled(&fleet))
         };
         let why = || "why".to_owned();

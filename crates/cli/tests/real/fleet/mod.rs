@@ -78,8 +78,13 @@ impl Fleet {
 
     /// Begins a run; what it says goes to a file.
     fn begin(&self) -> Child {
+        self.begin_with(&[])
+    }
+
+    fn begin_with(&self, flags: &[&str]) -> Child {
         let said = fs::File::create(self.path().join("said")).unwrap();
         let mut command = self.command(&["run", "mail.toml"]);
+        command.args(flags);
         command.stdout(Stdio::piped()).stderr(said).spawn().unwrap()
     }
 
@@ -281,6 +286,67 @@ fn one_machine_is_not_two_hosts() {
     let (output, _) = fleet.run(&["run", "mail.toml", "--allow-exec"]);
     let said = said(&output);
     assert!(said.contains("MAIL2: is the machine of MAIL1"), "{said}");
+    fleet.is_left_alone();
+}
+
+/// What lies under the servers, for a model.
+const ARRAYS: &str = r#"
+[array]
+[[array.drives]]
+model = "cheetah-15k5-146-fc"
+count = 4
+[[array.group]]
+name = "all"
+level = "raid10"
+drives = 4
+[[array.lun]]
+name = "of {}"
+each = ["MAIL1", "MAIL2", "MAIL3"]
+group = "all"
+size = "20 GiB"
+[volumes]
+"/HOME" = "of {server}"
+"#;
+
+/// The model is asked once, before hosts begin: another coordinator finds what it said.
+#[test]
+fn a_prediction_stands_beside_each_figure() {
+    let scenario = SCENARIO
+        .replace("scratch = \"/HOME/{server}\"\n", "")
+        .replace("\"log\"", "\"/HOME/{server}/log\"")
+        .replace("\"db/1.edb\"", "\"/HOME/{server}/1.edb\"");
+    let fleet = Fleet::of(&(scenario + ARRAYS));
+    for server in SERVERS {
+        fs::create_dir_all(fleet.path().join(server).join("log")).unwrap();
+    }
+    let mut child = fleet.begin_with(&["--predict"]);
+    fleet.wait_for("MAIL3", "preparing");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let folder = fleet.folder();
+    let (output, result) = fleet.run(&["attach", folder.to_str().unwrap()]);
+    assert_eq!(outcomes(&result), ["pass"; 3], "{}{result:#}", said(&output));
+    let prediction = &result["fleet"]["prediction"];
+    assert!(prediction["verdict"].is_string(), "{prediction:#}");
+    let figures = prediction["figures"].as_array().unwrap();
+    let of = |key: &str| figures.iter().map(|one| one[key].clone()).collect::<Vec<_>>();
+    let ids = ["database-io", "database-read", "database-write", "log-write"];
+    assert_eq!(of("id"), [ids; 4].concat());
+    assert_eq!(of("server")[..4], [Value::Null, Value::Null, Value::Null, Value::Null]);
+    assert_eq!(of("server")[4..].iter().step_by(4).collect::<Vec<_>>(), SERVERS);
+    for figure in figures {
+        let [model, real, error] =
+            ["predicted", "measured", "error_percent"].map(|key| figure[key].as_f64().unwrap());
+        assert!((error - (model / real - 1.0) * 100.0).abs() < 1e-6, "{figure}");
+        assert!(figure["known_error_percent"].is_array(), "{figure}");
+    }
+    // Drives that turn are no file system of this machine, and servers add up.
+    let io = |at: usize| figures[at]["measured"].as_f64().unwrap();
+    assert!((io(0) - io(4) - io(8) - io(12)).abs() < 1e-6);
+    let rate = result["storage"]["achieved_iops"].as_f64().unwrap();
+    assert!((io(0) - rate).abs() < rate / 100.0, "{} {rate}", io(0));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("Predicted and measured") && page.contains("-9 to +25 %"));
     fleet.is_left_alone();
 }
 

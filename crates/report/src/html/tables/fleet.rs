@@ -1,4 +1,4 @@
-//! Hosts of a fleet: what happened to each.
+//! Hosts of a fleet: what happened to each, and what was predicted for them.
 
 use crate::result::{FleetAgent, RunResult, Verdict};
 use crate::table::{Cell, Column, Row, Table};
@@ -24,6 +24,20 @@ pub(in crate::html) fn fleet(result: &RunResult) -> Table {
             "{began}.{} Rules show the worst server for each; report.html in a server's folder has all of its own.",
             slowest.unwrap_or_default()
         ))
+}
+
+/// A row for each predicted figure; empty without a prediction.
+pub(in crate::html) fn prediction(result: &RunResult) -> Table {
+    let Some(prediction) = result.fleet.as_ref().and_then(|fleet| fleet.prediction.as_ref()) else {
+        return Table::new(Column::of(&[], &[]), []);
+    };
+    let reasons: Vec<String> =
+        prediction.reasons.iter().map(|reason| format!(" {}.", capitalised(reason))).collect();
+    prediction.table(true).titled("Predicted and measured").noted(&format!(
+        "A model predicted {}. An error above 0 says that it predicted more than was measured.{}",
+        prediction.headline().trim_start_matches("PREDICTED "),
+        reasons.concat()
+    ))
 }
 
 fn row(agent: &FleetAgent) -> Row {

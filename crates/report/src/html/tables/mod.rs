@@ -9,7 +9,7 @@ mod io;
 mod model;
 mod phases;
 
-pub(super) use fleet::fleet;
+pub(super) use fleet::{fleet, prediction};
 pub(super) use io::servers;
 
 use serde::Serialize;
