@@ -83,6 +83,8 @@ pub enum Deed {
 pub struct Row<'a> {
     pub name: &'a str,
     pub is_connected: bool,
+    /// Why it is not connected; `None` while it is, and before the first try has failed.
+    pub why: Option<&'a str>,
     pub phase: Phase,
     /// Its test's last news.
     pub news: &'a str,
@@ -212,6 +214,7 @@ impl Coordinator {
         let rows = self.peers.iter().map(|peer| Row {
             name: &peer.plan.name,
             is_connected: peer.is_greeted(),
+            why: peer.why.as_deref().filter(|_| !peer.is_greeted()),
             phase: peer.phase(),
             news: peer.status.as_ref().map_or("", |status| &status.news),
             fate: peer.fate.as_ref(),
@@ -270,5 +273,45 @@ impl Coordinator {
 
     fn status(&self, host: usize) -> Option<&Status> {
         self.peers[host].status.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_why_its_host_is_not_connected_while_that_is_tried_again() {
+        let limits = Limits {
+            wait: Span::seconds(60),
+            max_skew: Span::seconds(1),
+            same_machine: false,
+            reach: Span::seconds(60),
+            lasts: Span::seconds(60),
+            bytes_max: 1 << 20,
+        };
+        let host = ["MAIL1", "run-1", ""].map(str::to_owned);
+        let [name, run, scenario] = host;
+        let plan = Plan {
+            program: Program { version: "1".to_owned(), commit: None },
+            coordinator: 1,
+            replace: false,
+            hosts: vec![HostPlan { name, run, scenario }],
+            limits,
+        };
+        let mut coordinator = Coordinator::new(plan, Time::ZERO);
+        let why = |coordinator: &Coordinator| coordinator.rows()[0].why.map(str::to_owned);
+        coordinator.tick(Time::ZERO);
+        assert_eq!(coordinator.deeds(), [Deed::Connect(0)]);
+        assert_eq!(why(&coordinator), None, "nothing has failed yet");
+        coordinator.lost(0, "ssh: no route to a1".to_owned(), Time::ZERO);
+        let later = Time::ZERO + Span::seconds(20);
+        coordinator.tick(later);
+        assert_eq!(coordinator.deeds(), [Deed::Connect(0)], "it is tried again");
+        coordinator.connected(0, later);
+        assert_eq!(why(&coordinator).as_deref(), Some("ssh: no route to a1"));
+        assert_eq!(coordinator.rows()[0].fate, None);
+        coordinator.peers[0].greeted();
+        assert_eq!(why(&coordinator), None);
     }
 }

@@ -61,8 +61,8 @@ pub(super) struct Peer {
     pub(super) status: Option<Status>,
     /// When it last said where it stands.
     pub(super) spoke: Time,
-    /// Why the connection was lost last.
-    pub(super) why: String,
+    /// Why the connection was lost last, or could not be made.
+    pub(super) why: Option<String>,
     pub(super) sent: Sent,
     pub(super) folder: Folder,
     /// When it began to collect, on the coordinator's clock, and how wrong that is.
@@ -87,7 +87,7 @@ impl Peer {
             facts: None,
             status: None,
             spoke: now,
-            why: "it was not reached yet".to_owned(),
+            why: None,
             sent: Sent::default(),
             folder: Folder::default(),
             collected: None,
@@ -102,6 +102,11 @@ impl Peer {
 
     pub(super) fn phase(&self) -> Phase {
         self.status.as_ref().map_or(Phase::Checking, |status| status.phase)
+    }
+
+    /// Why nothing is heard of it.
+    pub(super) fn why_silent(&self) -> String {
+        self.why.clone().unwrap_or_else(|| "it was not reached yet".to_owned())
     }
 
     /// When it began to collect, on its clock as that is today.
@@ -155,7 +160,7 @@ impl Peer {
         if !matches!(self.link, Link::Down { .. }) {
             self.link = Link::Down { until: now + self.again };
             self.again = AGAIN_MAX.min(self.again * 2);
-            self.why = why;
+            self.why = Some(why);
         }
     }
 

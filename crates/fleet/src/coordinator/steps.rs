@@ -301,7 +301,8 @@ impl Coordinator {
             let is_unheard = |peer: &&mut Peer| peer.status.is_none() && !peer.is_over;
             for peer in self.peers.iter_mut().filter(is_unheard) {
                 if now.since(peer.spoke) > limits.reach {
-                    peer.fate.get_or_insert(Fate::NotReached { why: peer.why.clone() });
+                    let why = peer.why_silent();
+                    peer.fate.get_or_insert(Fate::NotReached { why });
                     peer.is_over = true;
                 }
             }
@@ -316,7 +317,7 @@ impl Coordinator {
             return;
         }
         for peer in self.peers.iter_mut().filter(|peer| !peer.is_over) {
-            let why = peer.why.clone();
+            let why = peer.why_silent();
             let fate = match self.ending {
                 Some(Ending::Stopped) => Fate::LetGo,
                 _ if has_end(peer) => Fate::NotFetched { why },

@@ -4,7 +4,7 @@
 //! fleet         2 of 3 collecting
 //! MAIL1         collecting   12 s of 60 s   812 I/Os per second   read 3.2 ms   pass so far
 //! MAIL2         warm         waits for the others
-//! MAIL3         lost         the connection ended
+//! MAIL3         not connected  the connection ended
 //! ```
 
 use brunt_agents::Conducting;
@@ -29,6 +29,8 @@ pub(super) struct Screen<'a> {
     progress: Progress,
     /// What was last said of each host.
     said: Vec<String>,
+    /// Why each was not connected, as was last said.
+    whys: Vec<String>,
 }
 
 impl<'a> Screen<'a> {
@@ -40,8 +42,9 @@ impl<'a> Screen<'a> {
         output: &Output,
     ) -> Self {
         let (output, progress) = (output.clone(), output.progress("fleet"));
-        let (said, zero) = (vec![String::new(); kept.hosts.len()], ClockZero::now());
-        Self { interrupt, stops, keeping, zero, output, progress, said }
+        let said = vec![String::new(); kept.hosts.len()];
+        let (whys, zero) = (said.clone(), ClockZero::now());
+        Self { interrupt, stops, keeping, zero, output, progress, said, whys }
     }
 
     /// What is in place goes.
@@ -72,6 +75,12 @@ impl Conducting for Screen<'_> {
                 self.line(row.name, &said);
                 self.said[number] = said;
             }
+            // A stream that is cut every few seconds says so once.
+            let why = row.why.filter(|why| row.fate.is_none() && self.whys[number] != *why);
+            if let Some(why) = why {
+                self.line(row.name, &format!("not connected: {why}; trying again"));
+                why.clone_into(&mut self.whys[number]);
+            }
         }
         let furthest = rows.iter().map(|row| row.phase).max().unwrap_or_default();
         let there = rows.iter().filter(|row| row.phase == furthest).count();
@@ -97,10 +106,10 @@ fn share(rows: &[Row<'_>]) -> f64 {
 fn line(row: &Row<'_>) -> String {
     let (state, more) = match (row.fate, row.is_connected) {
         (Some(fate), _) => (fate.to_string(), String::new()),
-        (None, false) => ("not connected".to_owned(), String::new()),
+        (None, false) => ("not connected".to_owned(), row.why.unwrap_or_default().to_owned()),
         (None, true) => (phase(row.phase).to_owned(), news(row.news)),
     };
-    one_line(&format!("{:14}{state:13}{more}", row.name)).into_owned()
+    one_line(format!("{:14}{state:12} {more}", row.name).trim_end()).into_owned()
 }
 
 fn phase(phase: Phase) -> &'static str {
