@@ -33,6 +33,9 @@ pub struct FleetAgent {
     pub outcome: Option<Verdict>,
     /// What happened, if it is more than the verdict.
     pub reason: Option<String>,
+    /// Whether that may still change: it may be at work, or has a folder that is not here.
+    #[serde(default)]
+    pub may_change: bool,
     /// How far its clock is ahead of that of the coordinator, both since they were started.
     pub offset_ms: Option<f64>,
     /// That is wrong by at most this much.

@@ -98,6 +98,7 @@ fn agent(agent: &AgentReport) -> FleetAgent {
         outcome: agent.fate.outcome(),
         reason: (!is_plain && agent.fate != Fate::WithOthers)
             .then(|| one_line(&agent.fate.to_string()).into_owned()),
+        may_change: may_change(&agent.fate),
         offset_ms: agent.offset_ns.map(|nanos| nanos as f64 / 1e6),
         offset_bound_ms: agent.offset_bound.map(|bound| bound.as_millis()),
     }
@@ -123,15 +124,9 @@ pub(super) fn is_open(report: &Report) -> bool {
     report.agents.iter().any(|agent| may_change(&agent.fate))
 }
 
-/// The same of a result: a host that came to its end by itself has no reason.
+/// The same of a result.
 pub(super) fn is_unsettled(fleet: &Fleet) -> bool {
-    let open = [Some(Verdict::Inconclusive), Some(Verdict::Interrupted)];
-    let stopped = Fate::Stopped.to_string();
-    let is_open = |agent: &FleetAgent| {
-        let reason = agent.reason.as_ref().filter(|reason| **reason != stopped);
-        open.contains(&agent.outcome) && reason.is_some()
-    };
-    fleet.agents.iter().any(is_open)
+    fleet.agents.iter().any(|agent| agent.may_change)
 }
 
 /// The result of the run in `folder`, if nothing can change it any more.
