@@ -19,6 +19,7 @@ mod diskstats;
 mod file_system_errors;
 mod frequency;
 mod host;
+mod identity;
 mod limits;
 mod load;
 mod mapped;
@@ -39,6 +40,7 @@ pub use diskstats::{DiskCounters, disk_counters};
 pub use file_system_errors::file_system_errors;
 pub use frequency::frequency_mhz;
 pub use host::{Host, host, memory_that_caches};
+pub use identity::identities;
 pub use limits::{GroupLimits, IoLimit, group_limits, io_limits};
 pub use load::{
     Pressure, ProcessorTimes, memory_available, pressure, processor_times, thread_use, throttled,

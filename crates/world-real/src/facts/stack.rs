@@ -34,8 +34,12 @@ pub struct Stack {
 
 /// The stack of the device or partition `name`.
 pub fn stack(name: &str) -> Stack {
-    let holding = |file: &Path| Some(place(file).ok()?.device?.name);
     below(Path::new("/sys/class/block"), name, &holding)
+}
+
+/// The device that holds a file.
+pub(super) fn holding(file: &Path) -> Option<String> {
+    Some(place(file).ok()?.device?.name)
 }
 
 /// Maximum number of levels; more would mean a cycle.
