@@ -27,7 +27,7 @@ impl Channel {
     pub fn start_tls(&mut self, trust: &Trust, name: &str) -> Result<(), Failure> {
         assert!(self.tls.is_none(), "TLS starts once");
         let mut tls = Box::new(Tls::new(trust, name)?);
-        tls.receive(&[], &mut Vec::new())?;
+        tls.receive(Vec::new(), &mut Vec::new())?;
         self.tls = Some(tls);
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Channel {
             None => Ok(bytes),
             Some(tls) => {
                 let mut plain = Vec::new();
-                tls.receive(&bytes, &mut plain)?;
+                tls.receive(bytes, &mut plain)?;
                 Ok(plain)
             }
         }
@@ -83,9 +83,14 @@ impl Channel {
             None => std::mem::take(&mut self.out),
             // Plain bytes from before TLS go first.
             Some(tls) => {
-                let mut out = std::mem::take(&mut self.out);
-                out.append(tls.outgoing());
-                out
+                let (mut out, mut sealed) = (std::mem::take(&mut self.out), tls.outgoing());
+                match out.is_empty() {
+                    true => sealed,
+                    false => {
+                        out.append(&mut sealed);
+                        out
+                    }
+                }
             }
         }
     }

@@ -207,19 +207,26 @@ impl Tls {
         self.has_ended
     }
 
-    /// Takes bytes of the connection and appends the plain ones to `plain`. May leave something to
+    /// Takes bytes of the connection, whose buffer it keeps only until its records are whole, and appends the plain ones to `plain`. May leave something to
     /// be sent, on success and on failure. The first call, with no bytes, begins the handshake.
     ///
     /// # Errors
     /// When the server is not trusted, or breaks the rules.
-    pub fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), Failure> {
-        self.held.extend_from_slice(bytes);
+    pub fn receive(&mut self, bytes: Vec<u8>, plain: &mut Vec<u8>) -> Result<(), Failure> {
+        match self.held.is_empty() {
+            true => self.held = bytes,
+            false => self.held.extend_from_slice(&bytes),
+        }
         let result = self.turn_all(plain);
         if let Err(error) = &result {
             // What rustls has to say about it: one alert.
             let said = self.turn(plain);
             debug_assert!(said.is_ok() || self.held.is_empty() || !error.to_string().is_empty());
             self.held.clear();
+        }
+        if self.held.is_empty() {
+            // Idle sessions have no buffers.
+            self.held = Vec::new();
         }
         result.map_err(|error| failure(&error))?;
         if self.held.len() > HELD_MAX {
@@ -323,9 +330,9 @@ impl Tls {
         }
     }
 
-    /// The bytes for the connection, to be taken.
-    pub fn outgoing(&mut self) -> &mut Vec<u8> {
-        &mut self.out
+    /// Takes the bytes for the connection.
+    pub fn outgoing(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
     }
 }
 

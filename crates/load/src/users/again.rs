@@ -19,7 +19,7 @@ use crate::session::Post;
 const TIMES: usize = 20;
 
 /// Does what is in question again, with the users whose day is over.
-pub(super) async fn again(team: &Rc<Team>, mut users: Vec<User>) {
+pub(super) async fn again(team: &Rc<Team>, users: &mut [Box<User>]) {
     let tasks: Vec<TaskKind> = {
         let tally = team.tally.borrow();
         let delayed = tally.tasks().filter(|(kind, task)| {
@@ -50,7 +50,7 @@ pub(super) async fn again(team: &Rc<Team>, mut users: Vec<User>) {
         let times = open(team).await;
         team.tally.borrow_mut().opened_at_once(times);
     }
-    for user in &mut users {
+    for user in users {
         user.take_leave().await;
     }
     setting.acknowledges_at_once.set(false);

@@ -167,7 +167,7 @@ impl Team {
         }
         self.tally.borrow_mut().end(self.senders.now());
         let sent = self.senders.sent();
-        again::again(self, done).await;
+        again::again(self, &mut done).await;
         self.senders.end()?;
         Ok((sent, self.tally.borrow().clone()))
     }

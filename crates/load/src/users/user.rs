@@ -44,9 +44,9 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn new(team: &Rc<Team>, number: u32) -> Self {
+    pub(super) fn new(team: &Rc<Team>, number: u32) -> Box<Self> {
         let stream = |what: &str| team.streams.named(&format!("{what}/{number}"));
-        Self {
+        Box::new(Self {
             team: Rc::clone(team),
             number,
             inbox: None,
@@ -54,18 +54,19 @@ impl User {
             draw: stream("acts"),
             nonces: stream("nonces"),
             backoff: Backoff::new(stream("backoff")),
-        }
+        })
     }
 
-    /// Works until the run ends.
-    pub(super) async fn run(mut self) -> Self {
+    /// Works until the run ends. What stands here of a user is held thousands of times, so it is in a
+    /// box, and so is what it does.
+    pub(super) async fn run(mut self: Box<Self>) -> Box<Self> {
         let team = Rc::clone(&self.team);
         let mut has_begun = false;
         while let Some(waiting) = team.take(self.number, has_begun, &mut self.draw).await {
             has_begun = true;
             let begun = self.team.senders.now();
             self.team.tally.borrow_mut().begun(waiting.kind, waiting.intended, begun);
-            let is_done = self.until_done(&waiting).await;
+            let is_done = Box::pin(self.until_done(&waiting)).await;
             let now = self.team.senders.now();
             self.team.tally.borrow_mut().ended(waiting.kind, waiting.intended, begun, now, is_done);
             if now == begun && team.users.dispatch == Dispatch::AtOnce {
@@ -73,7 +74,7 @@ impl User {
                 team.senders.setting.world.sleep(MOMENT).await;
             }
         }
-        self.take_leave().await;
+        Box::pin(self.take_leave()).await;
         self
     }
 
