@@ -26,6 +26,7 @@
 //! * [`interrupted`]: a run that was interrupted, to be carried on.
 //! * [`drill`]: drills on two folders or two hosts, with processes that are really killed;
 //!   [`distance`]: a link of packets between them.
+//! * [`exec`]: commands of the user, for drills and alarms.
 //! * [`load`]: mail servers that are started, sent mail, killed, and held to their word.
 //! * [`shell`]: words of command lines.
 //! * [`worker`]: a test that begins with those of other hosts.
@@ -39,6 +40,7 @@ pub mod configuration;
 pub mod consent;
 pub mod distance;
 pub mod drill;
+pub mod exec;
 pub mod folders;
 pub mod handles;
 pub mod interrupted;

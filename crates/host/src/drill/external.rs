@@ -60,12 +60,12 @@ pub fn check(drill: &RealDrill, consent: &PairConsent) -> Result<(), Refusal> {
     }
     let is_missing = |(_, one): &&(&str, &Exec)| {
         let program = one.run.value.first();
-        program.is_none_or(|program| exec::found(program).is_none())
+        program.is_none_or(|program| crate::exec::found(program).is_none())
     };
     match commands.iter().find(is_missing) {
         Some((_, one)) => Err(one.run.place.refuse("there is no such program").hint(format!(
             "a program with a slash is relative to the scenario; others are looked for in {}",
-            exec::PATH
+            crate::exec::PATH
         ))),
         None => Ok(()),
     }

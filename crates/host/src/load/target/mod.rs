@@ -34,7 +34,7 @@ use super::outcome::Judged;
 use super::watcher::Watcher;
 use super::{LoadError, LoadListener, Subject, judge, usage};
 use crate::consent::TargetConsent;
-use crate::drill::exec;
+use crate::exec;
 
 pub use accounts::{AccountsFileError, AskPassword};
 pub use brunt_load::Secret;

@@ -13,7 +13,8 @@ use brunt_units::Span;
 use brunt_world::World;
 
 use super::super::LoadListener;
-use crate::drill::exec;
+use crate::drill::exec as drill_exec;
+use crate::exec;
 
 /// How long the command may take.
 const TIMEOUT: Span = Span::seconds(20);
@@ -53,9 +54,8 @@ impl Queue for AskedQueue {
             // ssh finds its keys by these.
             let own = ["HOME", "SSH_AUTH_SOCK"].into_iter();
             let own = own.filter_map(|name| Some((name, std::env::var_os(name)?)));
-            let usual = [("PATH", exec::PATH.into()), ("LC_ALL", "C".into())];
-            let environment: Vec<_> = usual.into_iter().chain(own).collect();
-            let output = exec::run(&self.world, &self.exec, &environment, || Ok(())).await;
+            let environment: Vec<_> = exec::usual_environment().into_iter().chain(own).collect();
+            let output = drill_exec::run(&self.world, &self.exec, &environment, || Ok(())).await;
             match output.map(|text| number(&text)) {
                 Ok(Ok(messages)) => {
                     self.say(format!("the relay holds {messages} messages"));
