@@ -3,6 +3,7 @@
 //! A console is not part of a test. It reads what is appended to journals, may come late and may
 //! die; the folder is the truth.
 
+pub mod alarms;
 mod follow;
 mod http;
 mod library;
@@ -12,6 +13,8 @@ mod made;
 mod pages;
 mod part;
 mod progress;
+#[cfg(test)]
+mod sample;
 mod serve;
 
 pub use follow::Seen;

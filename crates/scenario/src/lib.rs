@@ -15,6 +15,7 @@
 //! A resolved scenario has every default filled in and every path absolute. [`Scenario::to_toml`]
 //! writes that form, and reading it again gives the same scenario.
 
+mod alarms;
 mod arrays;
 mod base;
 mod capacity;
@@ -60,6 +61,7 @@ mod throughput;
 mod top;
 mod tree;
 
+pub use alarms::{AlarmPlan, AlarmWhen, read_alarms};
 pub use arrays::ArrayScenario;
 pub use design::write_design;
 pub use document::{Document, Subject};
