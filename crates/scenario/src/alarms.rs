@@ -123,10 +123,9 @@ fn read(node: Node, folder: &Path, rules: &[&str]) -> AlarmPlan {
     }
     let samples = own.read("for", read_samples);
     if let Some(samples) = samples.as_ref().filter(|_| when_is_known && !when.has_samples()) {
-        let refusal = samples.place.refuse(format!(
-            "`for` counts samples, and none come while \"{}\" holds",
-            when.word()
-        ));
+        let refusal = samples
+            .place
+            .refuse(format!("`for` counts samples, and none come while \"{}\" holds", when.word()));
         own.refuse(refusal.because(Cause::Value).hint("leave it out"));
     }
     let within = own.read("within", section::some_time);
@@ -226,21 +225,66 @@ mod tests {
     fn every_mistake_is_named_with_a_way_out() {
         let ok = "when = \"rule failing\"\nrun = [\"/bin/tell\"]\n";
         let cases = [
-            ("when = \"rule faild\"\nrun = [\"a\"]", "2: `when = \"rule faild\"`: unknown value\n  did you mean \"rule failed\"?"),
-            ("run = [\"a\"]", "1: `[[alarm]]`: lacks `when`\n  for example: when = \"rule failed\""),
-            ("when = \"run ended\"", "1: `[[alarm]]`: lacks `run`\n  for example: run = [\"/usr/local/bin/tell-me\"]"),
-            (&format!("{ok}rul = \"io-errors\""), "4: `rul = \"io-errors\"`: unknown key `rul` in [[alarm]]\n  did you mean `rule`?"),
-            (&format!("{ok}rule = \"io-error\""), "4: `rule = \"io-error\"`: there is no such rule\n  did you mean \"io-errors\"?"),
-            (&format!("{ok}rule = \"x\""), "4: `rule = \"x\"`: there is no such rule\n  docs/rules.md lists them: for example \"database-read-average\""),
-            (&format!("{ok}for = 3"), "4: `for = 3`: is a number, not a text\n  for example \"3 samples\""),
-            (&format!("{ok}for = \"3 min\""), "4: `for = \"3 min\"`: is not a number of samples\n  for example \"3 samples\""),
-            (&format!("{ok}for = \"0 samples\""), "4: `for = \"0 samples\"`: is not above zero\n  for example \"3 samples\""),
-            (&format!("{ok}within = \"2h\""), "4: `within = \"2h\"`: `within` is for \"log full within\", and this is \"rule failing\"\n  leave it out"),
-            (&format!("{ok}timeout = \"1h\""), "4: `timeout = \"1h\"`: is longer than 10 min, and other alarms would wait\n  for example \"30s\""),
-            ("when = \"log full within\"\nrun = [\"a\"]", "1: `[[alarm]]`: lacks `within`\n  for example: within = \"2h\""),
-            ("when = \"run silent\"\nrun = [\"a\"]\nfor = \"2 samples\"", "4: `for = \"2 samples\"`: `for` counts samples, and none come while \"run silent\" holds\n  leave it out"),
-            ("when = \"run ended\"\nrun = [\"a\"]\nrule = \"io-errors\"", "4: `rule = \"io-errors\"`: `rule` is for \"rule failed\" and \"rule failing\", and this is \"run ended\"\n  leave it out"),
-            ("when = \"run ended\"\nrun = \"a b\"", "3: `run = \"a b\"`: is not a list of texts\n  a program and its arguments, without a shell: for example [\"./pair.sh\", \"mount\"]"),
+            (
+                "when = \"rule faild\"\nrun = [\"a\"]",
+                "2: `when = \"rule faild\"`: unknown value\n  did you mean \"rule failed\"?",
+            ),
+            (
+                "run = [\"a\"]",
+                "1: `[[alarm]]`: lacks `when`\n  for example: when = \"rule failed\"",
+            ),
+            (
+                "when = \"run ended\"",
+                "1: `[[alarm]]`: lacks `run`\n  for example: run = [\"/usr/local/bin/tell-me\"]",
+            ),
+            (
+                &format!("{ok}rul = \"io-errors\""),
+                "4: `rul = \"io-errors\"`: unknown key `rul` in [[alarm]]\n  did you mean `rule`?",
+            ),
+            (
+                &format!("{ok}rule = \"io-error\""),
+                "4: `rule = \"io-error\"`: there is no such rule\n  did you mean \"io-errors\"?",
+            ),
+            (
+                &format!("{ok}rule = \"x\""),
+                "4: `rule = \"x\"`: there is no such rule\n  docs/rules.md lists them: for example \"database-read-average\"",
+            ),
+            (
+                &format!("{ok}for = 3"),
+                "4: `for = 3`: is a number, not a text\n  for example \"3 samples\"",
+            ),
+            (
+                &format!("{ok}for = \"3 min\""),
+                "4: `for = \"3 min\"`: is not a number of samples\n  for example \"3 samples\"",
+            ),
+            (
+                &format!("{ok}for = \"0 samples\""),
+                "4: `for = \"0 samples\"`: is not above zero\n  for example \"3 samples\"",
+            ),
+            (
+                &format!("{ok}within = \"2h\""),
+                "4: `within = \"2h\"`: `within` is for \"log full within\", and this is \"rule failing\"\n  leave it out",
+            ),
+            (
+                &format!("{ok}timeout = \"1h\""),
+                "4: `timeout = \"1h\"`: is longer than 10 min, and other alarms would wait\n  for example \"30s\"",
+            ),
+            (
+                "when = \"log full within\"\nrun = [\"a\"]",
+                "1: `[[alarm]]`: lacks `within`\n  for example: within = \"2h\"",
+            ),
+            (
+                "when = \"run silent\"\nrun = [\"a\"]\nfor = \"2 samples\"",
+                "4: `for = \"2 samples\"`: `for` counts samples, and none come while \"run silent\" holds\n  leave it out",
+            ),
+            (
+                "when = \"run ended\"\nrun = [\"a\"]\nrule = \"io-errors\"",
+                "4: `rule = \"io-errors\"`: `rule` is for \"rule failed\" and \"rule failing\", and this is \"run ended\"\n  leave it out",
+            ),
+            (
+                "when = \"run ended\"\nrun = \"a b\"",
+                "3: `run = \"a b\"`: is not a list of texts\n  a program and its arguments, without a shell: for example [\"./pair.sh\", \"mount\"]",
+            ),
         ];
         for (text, wanted) in cases {
             let said = read(&format!("[[alarm]]\n{text}\n")).unwrap_err();
@@ -255,7 +299,8 @@ mod tests {
 
     #[test]
     fn rules_of_mail_are_taken_as_they_are() {
-        let text = "[[alarm]]\nwhen = \"rule failed\"\nrule = \"mail-lost\"\nrun = [\"/bin/tell\"]\n";
+        let text =
+            "[[alarm]]\nwhen = \"rule failed\"\nrule = \"mail-lost\"\nrun = [\"/bin/tell\"]\n";
         assert_eq!(read(text).unwrap()[0].rule.as_deref(), Some("mail-lost"));
     }
 }

@@ -62,7 +62,8 @@ impl Deliveries {
             standing: Standing::default(),
             is_closing: false,
         };
-        let desk = Desk { state: Mutex::new(state), changed: Condvar::new(), begun: Instant::now() };
+        let desk =
+            Desk { state: Mutex::new(state), changed: Condvar::new(), begun: Instant::now() };
         let (desk, plans) = (Arc::new(desk), alarms.plans().to_vec());
         let own = Arc::clone(&desk);
         let thread = thread::spawn(move || work(&own, &plans, tell));

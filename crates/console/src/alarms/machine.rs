@@ -232,11 +232,7 @@ fn holding(plan: &AlarmPlan, observed: &Observed<'_>) -> Vec<(Subject, About)> {
 }
 
 /// The failed rules that `plan` is about. Where a rule is judged several times, the first counts.
-fn failing(
-    plan: &AlarmPlan,
-    look: &Look,
-    which: impl Fn(&Rule) -> bool,
-) -> Vec<(Subject, About)> {
+fn failing(plan: &AlarmPlan, look: &Look, which: impl Fn(&Rule) -> bool) -> Vec<(Subject, About)> {
     let is_own = |rule: &&Rule| plan.rule.as_ref().is_none_or(|id| *id == rule.id);
     let rules = look.run.result.rules.iter().filter(is_own);
     let mut found = BTreeMap::new();
@@ -248,12 +244,10 @@ fn failing(
 }
 
 /// The verdict of a run that has ended; else what it would be if it ended now.
-pub(super) fn verdict_so_far(look: &Look) -> Verdict {
+pub(crate) fn verdict_so_far(look: &Look) -> Verdict {
     match look.state {
         State::Ended => look.run.result.verdict,
-        State::GoesOn | State::Silent => {
-            rules::verdict(&Ending::Complete, &look.run.result.rules)
-        }
+        State::GoesOn | State::Silent => rules::verdict(&Ending::Complete, &look.run.result.rules),
     }
 }
 

@@ -18,6 +18,7 @@ mod outbox;
 
 pub use deliveries::{Deliveries, Standing};
 pub use file::AlarmsError;
+pub(crate) use machine::verdict_so_far;
 pub use machine::{Alarms, Change, Observed};
 pub use notice::{ALARM_SCHEMA, Notice};
 pub use outbox::Patience;

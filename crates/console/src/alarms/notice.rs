@@ -234,6 +234,8 @@ mod tests {
         for (_, value) in notice.environment() {
             assert!(!value.to_str().unwrap().contains(char::is_control));
         }
-        assert!(serde_json::from_str::<Value>(&notice.to_json()).unwrap()["rule"]["measured"].is_null());
+        assert!(
+            serde_json::from_str::<Value>(&notice.to_json()).unwrap()["rule"]["measured"].is_null()
+        );
     }
 }

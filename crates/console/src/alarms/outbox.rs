@@ -153,8 +153,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_longest_and_end() {
-        let patience =
-            Patience { first: Span::seconds(5), longest: Span::seconds(30), tries: 6 };
+        let patience = Patience { first: Span::seconds(5), longest: Span::seconds(30), tries: 6 };
         let waits: Vec<_> = (1..8).map(|failed| patience.after(failed)).collect();
         let seconds = |seconds| Some(Span::seconds(seconds));
         let wanted = [seconds(5), seconds(10), seconds(20), seconds(30), seconds(30), None, None];
