@@ -8,6 +8,7 @@ mod follow;
 mod http;
 mod library;
 mod look;
+pub mod metrics;
 #[cfg(test)]
 mod made;
 mod pages;

@@ -187,6 +187,14 @@ impl Latencies {
         })
     }
 
+    /// Spans that are not longer than `limit`, or so little that they are in its bucket. What was
+    /// counted once is counted from then on, whatever is recorded after it.
+    pub fn count_within(&self, limit: Span) -> u64 {
+        let last = bucket_of(limit.0.min(LONGEST));
+        let within = self.recorded().take_while(|(bucket, _)| *bucket <= last);
+        within.map(|(_, count)| count).sum()
+    }
+
     /// The non-empty buckets, shortest first: the longest span of each (never past the maximum) and
     /// its count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
