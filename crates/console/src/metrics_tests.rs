@@ -34,7 +34,7 @@ fn parse(text: &str) -> BTreeMap<Series, f64> {
         let ends: &[&str] =
             if kind.1 == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
         let is_own = |end: &&str| series.0 == format!("{}{end}", kind.0);
-        assert!(ends.iter().any(|end| is_own(end)), "{} in {kind:?}", series.0);
+        assert!(ends.iter().any(is_own), "{} in {kind:?}", series.0);
         assert_eq!(kind.1 == "counter", series.0.ends_with("_total"), "{}", series.0);
         let value = match value {
             "NaN" => f64::NAN,
@@ -142,10 +142,7 @@ fn hostile_names_stay_inside_their_label() {
         .flat_map(|(_, labels)| labels.iter().filter(|(label, _)| label == "run"))
         .map(|(_, run)| run.as_str())
         .collect();
-    assert_eq!(
-        runs.into_iter().collect::<Vec<_>>(),
-        ["a\"} 1\\nbrunt_fake 2\\n\\\\u{1b}[2J".replace("\\\\u", "\\\\u")]
-    );
+    assert_eq!(runs.into_iter().collect::<Vec<_>>(), ["a\"} 1\\nbrunt_fake 2\\n\\\\u{1b}[2J"]);
     assert!(text([&look("demo", &[(&long, &[1])])]).len() < 20_000);
 }
 

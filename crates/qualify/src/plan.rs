@@ -106,6 +106,8 @@ pub struct Plan {
     pub read_files: bool,
     /// Replace existing databases by new ones.
     pub renew: bool,
+    /// End the collection once a rule has failed that time cannot mend.
+    pub abort_on_fail: bool,
     /// The run id that new files are marked with.
     pub run: RunId,
     /// Milliseconds from the Unix epoch to the beginning of the world's clock.
@@ -441,6 +443,7 @@ impl Plan {
             hearing: Hearing::default(),
             read_files: true,
             renew: false,
+            abort_on_fail: false,
             run: RunId(1),
             epoch_ms: 0,
         }

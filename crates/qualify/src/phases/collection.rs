@@ -15,7 +15,7 @@ use crate::load::punctuality::{EVERY, Punctuality};
 use crate::load::{Load, RATE_MIN};
 use crate::phases::run::{Director, LOOK, TICK};
 use crate::phases::test_run::TestRun;
-use crate::result::judged_so_far;
+use crate::result::{hopeless_so_far, judged_so_far};
 use crate::sampling::Sampler;
 use crate::server::{Server, Table};
 use crate::shards::joined::Sampled;
@@ -112,6 +112,10 @@ impl Director<'_> {
                 self.listener.recorded(&recorded);
                 so_far.collected = Some(sampler.collected());
                 watch.gauge.judged(judged_so_far(self.plan, &so_far));
+                if plan.abort_on_fail && !over {
+                    run.hopeless = hopeless_so_far(plan, &so_far);
+                    end = if run.hopeless.is_some() { now } else { end };
+                }
             }
             if over {
                 break;

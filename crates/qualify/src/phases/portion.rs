@@ -37,6 +37,7 @@ use crate::truth::verification::Files;
 pub struct Portion {
     ending: Ending,
     is_shortened: bool,
+    hopeless: Option<String>,
     short_of: Option<String>,
     started: Time,
     initial: Vec<ByteSize>,
@@ -64,6 +65,7 @@ impl From<TestRun> for Portion {
         Self {
             ending: run.ending,
             is_shortened: run.is_shortened,
+            hopeless: run.hopeless,
             short_of: run.short_of,
             started: run.started,
             initial: run.initial,
@@ -150,6 +152,7 @@ impl TestRun {
 
     /// Adds counts and faults, which add up in every case.
     fn absorb(&mut self, portion: Portion) {
+        self.hopeless = self.hopeless.take().or(portion.hopeless);
         self.short_of = self.short_of.take().or(portion.short_of);
         add(&mut self.operations, &portion.operations);
         self.log.absorb(portion.log);

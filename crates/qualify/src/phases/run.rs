@@ -349,9 +349,10 @@ impl Director<'_> {
         if refused.is_none() && !self.is_over(&load) {
             refused = self.collect(run, server, &mut load).await.err();
         }
-        if !run.is_collected(self.plan) {
+        if !run.is_collected(self.plan) || run.hopeless.is_some() {
             let failure = server.failure().map(|error| error.to_string());
             let why = refused.clone().or(load.outgrown.clone()).or(failure);
+            let why = why.or(run.hopeless.clone());
             let why = why.unwrap_or_else(|| "its collection ended before its time".to_owned());
             self.parts.meeting.iter().for_each(|meeting| meeting.give_up(&why));
         }

@@ -78,6 +78,8 @@ pub struct TestRun {
     pub collection_ended: Option<Time>,
     /// Whether the collection ended early because its figures were known well enough.
     pub is_shortened: bool,
+    /// The rule, in words, for which the collection ended early: it had failed, whatever followed.
+    pub hopeless: Option<String>,
     /// Which log had not gone through the checkpoint depth when the collection began, in words.
     pub short_of: Option<String>,
     /// The interrupted run that this one carries on; its measurements are in the others.
@@ -138,6 +140,7 @@ impl TestRun {
             collected: None,
             collection_ended: None,
             is_shortened: false,
+            hopeless: None,
             short_of: None,
             carried: None,
             board: Rc::new(board),
@@ -192,7 +195,7 @@ impl TestRun {
     pub(crate) fn is_collected(&self, plan: &Plan) -> bool {
         let collected = self.collected.as_ref();
         let is_long = collected.is_some_and(|collected| collected.length >= plan.to_collect());
-        is_long || self.is_shortened
+        is_long || self.is_shortened || self.hopeless.is_some()
     }
 
     /// The ending of a test with errors: complete if it ran for its full length, and the errors are

@@ -43,7 +43,7 @@ impl Assembly<'_> {
     }
 
     /// What the test knows without its surroundings.
-    fn measured_so_far(&self) -> Evidence {
+    pub(super) fn measured_so_far(&self) -> Evidence {
         let (plan, run, meters) = (self.plan, self.run, self.meters);
         let collected = run.collected.as_ref();
         let streams = |names: Vec<&String>, means: Vec<Option<Span>>, samples: Option<&Vec<_>>| {

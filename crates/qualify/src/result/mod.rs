@@ -22,8 +22,8 @@ use brunt_ese::meter::Meters;
 use brunt_report::host_counters::{DELAY, PAGE_FAULT_STALLS, in_order};
 use brunt_report::result::{
     Backend, BusyPart, Details, Durability, HostCounter, InjectedFault, Integrity, Machine, Origin,
-    Outcome, PhaseName, RunResult, SCHEMA, Sample, Server, ServerDetails, Storage, Volume, Watched,
-    World,
+    Outcome, PhaseName, RunResult, SCHEMA, Sample, Server, ServerDetails, Storage, Verdict, Volume,
+    Watched, World,
 };
 use brunt_report::streams::HOST;
 use brunt_run::{Folded, SoFar};
@@ -35,8 +35,8 @@ use crate::phases::test_run::TestRun;
 use crate::plan::Plan;
 use crate::rules::tester::Tester;
 use crate::rules::{
-    Ending, Evidence, RecordsVerified, ReplicaOutcome, RuleId, SystemLog, bottleneck, integrity,
-    judge, sentence, verdict,
+    Ending, Evidence, RecordsVerified, ReplicaOutcome, RuleId, SystemLog, beyond_mending,
+    bottleneck, integrity, judge, sentence, verdict,
 };
 use crate::sampling::distributions;
 use crate::truth::oracle::Findings;
@@ -172,6 +172,24 @@ pub(crate) fn judged_so_far(plan: &Plan, run: &TestRun) -> SoFar {
     run.board.with(|meters| Assembly::of(plan, run, meters).so_far())
 }
 
+/// The rule, in words, by which `run`, which is still running, fails whatever follows. A failure
+/// that the tester may explain is none.
+pub(crate) fn hopeless_so_far(plan: &Plan, run: &TestRun) -> Option<String> {
+    let evidence = run.board.with(|meters| Assembly::of(plan, run, meters).measured_so_far());
+    let rules = judge(plan.kind, &evidence, &plan.limits);
+    if verdict(&Ending::Complete, &rules) != Verdict::Fail {
+        return None;
+    }
+    let samples = match plan.carried {
+        // Those of the other part come on top.
+        Some(_) => u64::MAX,
+        // The last may be a part of one, and so may the one before.
+        None => plan.duration.0.div_ceil(plan.sample_interval().0.max(1)).saturating_add(2),
+    };
+    let rule = beyond_mending(&rules, &evidence, &plan.limits, samples)?;
+    Some(rule.against_limit())
+}
+
 /// Why a run of `plan` will not qualify, however well it goes: what is known before it starts.
 /// Empty when nothing is.
 pub fn foreseen(plan: &Plan, surroundings: &Surroundings) -> Vec<String> {
@@ -214,6 +232,13 @@ impl Assembly<'_> {
             _ => None,
         };
         let sentence = sentence(&run.ending, &rules, &evidence, bottleneck.as_ref());
+        let sentence = match &run.hopeless {
+            None => sentence,
+            Some(rule) => format!(
+                "{sentence} It was ended after {} of {}, since nothing could mend this: {rule}.",
+                self.length, plan.duration
+            ),
+        };
         let mut reasons = obstacles(&self.circumstances(surroundings, &evidence));
         reasons.extend(unproven(verdict, &rules));
         RunResult {

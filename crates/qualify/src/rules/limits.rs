@@ -14,7 +14,7 @@ use crate::plan::Limits;
 
 /// Tolerated samples over the limit among `samples`; `most` is the version's own number.
 pub fn tolerated(samples: u64, most: u32) -> u64 {
-    u64::from(most).min((samples * 125).div_euclid(10_000))
+    u64::from(most).min((samples.saturating_mul(125)).div_euclid(10_000))
 }
 
 /// Latencies, stalls and the rate.

@@ -32,7 +32,7 @@ pub use id::RuleId;
 pub(crate) use integrity::integrity;
 pub use limits::tolerated;
 pub(crate) use limits::{above_pace, less_margin, shows_headroom};
-pub use mending::is_for_good;
+pub use mending::{beyond_mending, is_for_good};
 pub use replicas::ReplicaOutcome;
 pub use system_log::SystemLog;
 pub use verdict::{Ending, sentence, verdict};

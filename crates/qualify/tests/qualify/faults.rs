@@ -98,3 +98,38 @@ fn a_volume_that_never_answers_is_an_error_and_not_a_wait() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Reads of a database are slow in every sample. Ended early, the test has the verdict and the rule
+/// that its whole length would have had.
+#[test]
+fn a_test_that_has_failed_for_good_ends_in_order_when_it_is_asked_to() {
+    let plan = Plan {
+        duration: Span::seconds(60),
+        ..after(0, FaultKind::Slow(Span::millis(150)), "1.edb")
+    };
+    let (_, whole) = run(&plan);
+    let (test, result) = run(&Plan { abort_on_fail: true, ..plan.clone() });
+    let ended = test.run.as_ref().unwrap();
+    assert_eq!(ended.ending, Ending::Complete);
+    assert!(result.times.collection_s < 30.0, "{} s", result.times.collection_s);
+    assert_eq!(whole.times.collection_s, 60.0);
+    for result in [&whole, &result] {
+        assert_eq!(result.verdict, Verdict::Fail);
+        assert_eq!(outcome(result, RuleId::DatabaseReadWorst), Outcome::Failed);
+    }
+    // Everything was closed and verified.
+    assert_eq!(outcome(&result, RuleId::PagesVerified), Outcome::Ok);
+    assert_eq!(outcome(&result, RuleId::RecordsVerified), Outcome::Ok);
+    let sentence = &result.storage.details.sentence;
+    let end = "since nothing could mend this: database read, worst sample: 15";
+    assert!(sentence.contains("It was ended after ") && sentence.contains(end), "{sentence}");
+    recovers(&test);
+}
+
+#[test]
+fn a_test_that_passes_is_not_ended_early() {
+    let (test, result) = run(&Plan { abort_on_fail: true, ..plan() });
+    assert_eq!(result.verdict, Verdict::Pass);
+    assert_eq!(test.run.as_ref().unwrap().hopeless, None);
+    assert_eq!(result.times.collection_s, plan().duration.as_seconds());
+}

@@ -43,6 +43,10 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["tune", "start_at", "resume", "json"])]
     pub all_kinds: bool,
 
+    /// End the test once a rule has failed that time cannot mend
+    #[arg(long, conflicts_with = "all_kinds")]
+    pub abort_on_fail: bool,
+
     /// With --all-kinds: a day of stress as well
     #[arg(long, requires = "all_kinds")]
     pub stress: bool,

@@ -124,6 +124,7 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     handles::provide(&scenario)?;
     let start = args.start(now());
     let start = start.map_err(Mistakes::from)?;
+    let abort_on_fail = args.abort_on_fail;
     let args = &args.test;
     if args.shared.output.check {
         return check(args, &scenario, output);
@@ -131,7 +132,7 @@ pub fn run(args: &RunArgs, output: &Output) -> Result<Exit, RunCommandError> {
     // Until here there is nothing to end in order, and a signal ends the program.
     let interrupt = Interrupt::listen()?;
     let lines = Lines::of(&args.shared.output.printed, output);
-    let how = How { interrupted: interrupted.as_ref(), start, among: None };
+    let how = How { interrupted: interrupted.as_ref(), start, among: None, abort_on_fail };
     let Some(outcome) = once(args, &scenario, how, &interrupt, &lines, output)? else {
         return Ok(Exit::Interrupted);
     };
@@ -165,6 +166,8 @@ pub(crate) struct How<'a> {
     pub(crate) start: Option<Timestamp>,
     /// The other hosts that it begins with, and its name among them.
     pub(crate) among: Option<(&'a Arc<Worker>, &'a str)>,
+    /// Whether it ends once nothing can mend what has failed.
+    pub(crate) abort_on_fail: bool,
 }
 
 /// Carries out one run; `None` when it was stopped before it began.
@@ -254,7 +257,7 @@ fn test(
     stop: &Stop,
 ) -> Result<RunResult, RunCommandError> {
     let (args, scenario, begun) = (asked.args, asked.scenario, asked.begun);
-    let How { interrupted, start, among } = asked.how;
+    let How { interrupted, start, among, abort_on_fail } = asked.how;
     let heard = asked.lines.heard();
     let options = brunt_world_real::Options {
         backend: scenario.backend,
@@ -267,6 +270,7 @@ fn test(
     let plan = Plan {
         start_at: start.map(|start| plan::world_time(begun, start)),
         hearing: witness::hearing()?,
+        abort_on_fail,
         ..plan::plan(scenario, args.consent(), begun)
     };
     let plan = match interrupted {
