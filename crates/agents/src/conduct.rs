@@ -129,7 +129,7 @@ impl Conductor {
             for deed in self.coordinator.deeds() {
                 self.carry_out(deed, user)?;
             }
-            user.rows(&self.coordinator.rows());
+            user.rows(&self.coordinator.rows(monotonic()));
             if let Some(report) = self.coordinator.report() {
                 return Ok(report);
             }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 use brunt_host::runs;
 use brunt_report::points::Points;
 use brunt_report::{JOURNAL, NewsLine, ReadError, Run, RunFolder, journal_in, result_in};
-use brunt_run::{Entry, Folding, Journal, Record};
+use brunt_run::{Entry, Folding, HostNews, Journal, News, Record};
 
 use crate::look::{Look, State};
 use crate::progress::Progress;
@@ -64,6 +64,8 @@ pub struct Other {
     pub(crate) progress: Option<Progress>,
     /// What it has computed.
     pub(crate) points: Option<Points>,
+    /// What the hosts of a fleet are doing.
+    pub(crate) hosts: Vec<HostNews>,
     /// Grows with every record.
     pub(crate) records: u64,
 }
@@ -126,6 +128,7 @@ struct Open {
     progress: Option<Progress>,
     is_at_end: bool,
     records: u64,
+    hosts: Vec<HostNews>,
 }
 
 impl Followed {
@@ -238,6 +241,7 @@ impl Followed {
                 state,
                 progress,
                 points: Points::of(&folded),
+                hosts: open.hosts.clone(),
                 records: open.records,
             }),
         })
@@ -247,7 +251,16 @@ impl Followed {
 impl Open {
     fn new(journal: Journal<BufReader<File>>, file: (u64, u64)) -> Self {
         let (folding, run_id) = (Folding::default(), String::new());
-        Self { journal, file, folding, run_id, progress: None, is_at_end: false, records: 0 }
+        Self {
+            journal,
+            file,
+            folding,
+            run_id,
+            progress: None,
+            is_at_end: false,
+            records: 0,
+            hosts: Vec::new(),
+        }
     }
 
     /// Whether there was a record.
@@ -272,6 +285,9 @@ impl Open {
                 let news = NewsLine::from_json(line).map(|line| line.news);
                 if let Some(progress) = news.as_ref().and_then(Progress::of) {
                     self.progress = Some(progress);
+                }
+                if let Some(News::Hosts { hosts }) = news {
+                    self.hosts = hosts;
                 }
             }
             Record::Ended(_) => self.is_at_end = true,

@@ -8,18 +8,19 @@ mod follow;
 mod http;
 mod library;
 mod look;
-pub mod metrics;
 #[cfg(test)]
 mod made;
+pub mod metrics;
 mod pages;
 mod part;
 mod progress;
 #[cfg(test)]
 mod sample;
+mod series;
 mod serve;
 
 pub use follow::Seen;
 pub use http::{Token, TokenError};
 pub use look::{Look, State};
 pub use progress::Progress;
-pub use serve::{Address, Console};
+pub use serve::{Address, Console, Noticed};

@@ -80,12 +80,12 @@ impl Library {
         self.shelf.version
     }
 
-    /// Looks which runs there are. What is new is not read yet.
-    pub(crate) fn find(&mut self) {
+    /// Looks which runs there are; returns those that are gone. What is new is not read yet.
+    pub(crate) fn find(&mut self) -> Vec<String> {
         let (found, left_out) = found(&self.folders);
-        let before = self.known.len();
-        self.known.retain(|name, kept| found.get(name) == Some(&kept.folder));
-        let mut changed = self.known.len() != before || left_out != self.shelf.left_out;
+        let is_gone = |name: &String, kept: &mut Kept| found.get(name) != Some(&kept.folder);
+        let gone: Vec<String> = self.known.extract_if(.., is_gone).map(|(name, _)| name).collect();
+        let mut changed = !gone.is_empty() || left_out != self.shelf.left_out;
         self.shelf.runs.retain(|name, _| self.known.contains_key(name));
         self.shelf.left_out = left_out;
         for (name, folder) in found {
@@ -98,22 +98,28 @@ impl Library {
             self.known.insert(name, Kept { folder, result: None, followed: None });
         }
         self.shelf.version += u64::from(changed);
+        gone
     }
 
-    /// Looks at every run, and calls `each` with those that are followed and have changed.
-    pub(crate) fn look(&mut self, now: Instant, mut each: impl FnMut(&Seen)) {
+    /// Looks at every run; returns those that are followed and have changed.
+    pub(crate) fn look(&mut self, now: Instant) -> Vec<Arc<Seen>> {
+        let mut changed = Vec::new();
         for (name, kept) in &mut self.known {
-            let Some(known) = kept.look(name, now, &mut each) else { continue };
+            let Some(known) = kept.look(name, now) else { continue };
+            if let Known::Seen(seen) = &known {
+                changed.push(Arc::clone(seen));
+            }
             let book = Book { folder: kept.folder.clone(), known };
             self.shelf.runs.insert(name.clone(), book);
             self.shelf.version += 1;
         }
+        changed
     }
 }
 
 impl Kept {
     /// What is known of it, if that has changed.
-    fn look(&mut self, name: &str, now: Instant, each: &mut impl FnMut(&Seen)) -> Option<Known> {
+    fn look(&mut self, name: &str, now: Instant) -> Option<Known> {
         if self.followed.is_none() {
             let written = written(&self.folder);
             if written.is_some() && written == self.result {
@@ -129,10 +135,7 @@ impl Kept {
         let looked = self.followed.get_or_insert_with(new).look(now);
         match looked {
             Ok(None) => None,
-            Ok(Some(seen)) => {
-                each(seen);
-                Some(Known::Seen(Arc::new(seen.clone())))
-            }
+            Ok(Some(seen)) => Some(Known::Seen(Arc::new(seen.clone()))),
             Err(error) => {
                 let why = error.to_string();
                 Some(Known::Unreadable(why))

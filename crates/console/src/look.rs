@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use brunt_report::Run;
 use brunt_run::Stream;
+use brunt_units::Span;
 
 use crate::progress::Progress;
+
+/// The end of the name of a stream: seconds until a log is full.
+const FULL_IN: &str = "log full in s";
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -23,6 +27,16 @@ pub struct Look {
     pub state: State,
     /// What it is doing, as its newest news says.
     pub progress: Option<Progress>,
+}
+
+impl Look {
+    /// How soon the first of its write history logs is full, as its newest sample says.
+    pub fn full_in(&self) -> Option<Span> {
+        let logs = self.streams.iter().filter(|(name, _)| name.ends_with(FULL_IN));
+        let newest = logs.filter_map(|(_, stream)| stream.values.last());
+        let seconds = newest.map(|(seconds, _)| *seconds).reduce(f64::min);
+        seconds.map(Span::from_seconds)
+    }
 }
 
 /// What a run is doing.

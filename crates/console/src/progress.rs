@@ -90,6 +90,10 @@ impl Progress {
                 let detail = format!("{} points", grouped(*done));
                 Self { detail, ..Self::of_phase("search") }
             }
+            News::Hosts { hosts } => {
+                let hosts = brunt_report::counted(hosts.len() as u64, "host");
+                Self { detail: hosts, ..Self::of_phase("fleet") }
+            }
             News::Sending { share, accepted, filling } => {
                 let phase = if *filling { "fill" } else { "send" };
                 let detail = format!("{} deliveries accepted", grouped(*accepted));
@@ -136,10 +140,7 @@ mod tests {
         assert_eq!(test.unwrap().in_words(), "test, 68 %, 19.0 s left");
         let (done, total) = (ByteSize::mib(3), ByteSize::mib(0));
         let nothing = Progress::of(&News::Creating { done, total }).unwrap();
-        assert_eq!(
-            (nothing.share, nothing.in_words().as_str()),
-            (None, "create, 3 MiB of 0 B")
-        );
+        assert_eq!((nothing.share, nothing.in_words().as_str()), (None, "create, 3 MiB of 0 B"));
         assert_eq!(Progress::of(&News::Dispatching), None);
     }
 

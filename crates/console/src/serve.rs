@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::alarms::Change;
 use crate::follow::Seen;
 use crate::http::{self, Site, Token};
 use crate::library::{Library, Shelf};
+use crate::look::State;
+use crate::series;
 
 /// How often folders are looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -25,6 +28,17 @@ pub struct Console {
     pub reference: Option<String>,
     /// The program, as pages name it.
     pub program: &'static str,
+    /// Whether runs that have ended are held against those before them.
+    pub finds_changes: bool,
+}
+
+/// What a console has noticed.
+#[derive(Debug)]
+pub enum Noticed<'a> {
+    /// A run has changed, with what differs from runs before it.
+    Changed(&'a Seen, &'a [Change]),
+    /// The run of this name is not there any more.
+    Gone(&'a str),
 }
 
 /// Where a console is served.
@@ -47,8 +61,7 @@ impl Address {
 }
 
 impl Console {
-    /// Looks at the folders until `stop`, and calls `each` with every run that has changed, on this
-    /// thread. Pages are served at `address`, if there is one.
+    /// Looks at the folders until `stop`, and tells `each` what it notices, on this thread. Pages are served at `address`, if there is one.
     ///
     /// # Errors
     /// Those of the system, before anything is served.
@@ -56,7 +69,7 @@ impl Console {
         self,
         address: Option<(Address, Token)>,
         stop: impl Fn() -> bool,
-        mut each: impl FnMut(&Seen),
+        mut each: impl FnMut(Noticed<'_>),
     ) -> std::io::Result<()> {
         let mut library = Library::new(self.folders.clone());
         library.find();
@@ -69,11 +82,20 @@ impl Console {
         while !stop() {
             let now = Instant::now();
             if now >= find_at {
-                library.find();
+                library.find().iter().for_each(|name| each(Noticed::Gone(name)));
                 find_at = now + LOOK.max(SHARE * now.elapsed());
             }
-            library.look(now, &mut each);
+            let changed = library.look(now);
             publish_if_new(&publish, &library);
+            for seen in changed {
+                let changes = match seen.state() {
+                    State::Ended if self.finds_changes => {
+                        series::changes(seen.name(), &library.shelf())
+                    }
+                    _ => Vec::new(),
+                };
+                each(Noticed::Changed(&seen, &changes));
+            }
             thread::sleep(LOOK);
         }
         Ok(())
@@ -137,7 +159,12 @@ mod tests {
             let (at, stop) = (address.at, Arc::new(AtomicBool::new(false)));
             let token = Token::random().unwrap();
             let text = token.text().to_owned();
-            let console = Console { folders: vec![runs], reference: None, program: "brunt" };
+            let console = Console {
+                folders: vec![runs],
+                reference: None,
+                program: "brunt",
+                finds_changes: false,
+            };
             let stopped = Arc::clone(&stop);
             let thread = thread::spawn(move || {
                 let is_stopped = || stopped.load(Ordering::Relaxed);

@@ -30,7 +30,7 @@ mod tuning;
 pub use fold::{Folded, Folding, Stream, each_sample, fold};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
 pub use listener::{Both, Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
-pub use news::{Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
+pub use news::{HostNews, Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
 pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value, is_of_server};
 pub use standing::{Errors, Finding, Findings, Hung, LongestStop, Standing, Standstill};
 pub use stop::Stop;

@@ -33,6 +33,18 @@ pub struct Kept {
     pub made: String,
 }
 
+/// A host of a fleet at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostNews {
+    pub name: String,
+    /// What it is doing, or what became of it.
+    pub state: String,
+    /// How far its clock is ahead of that of the coordinator, both since they were started.
+    pub offset_ms: Option<f64>,
+    /// Since it last said where it stands.
+    pub heard_s: Option<f64>,
+}
+
 /// An event of a run. In JSON `news` names its kind, and field names end in their unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "news", rename_all = "snake_case")]
@@ -245,6 +257,8 @@ pub enum News {
         /// The newest of them, as an object of `points.json`; `None` where one says nothing.
         point: Option<Value>,
     },
+    /// What each host of a fleet is doing.
+    Hosts { hosts: Vec<HostNews> },
     /// Mail is being sent.
     Sending {
         /// Progress, 0 to 1.
@@ -278,6 +292,7 @@ impl News {
             | Self::Rehearsing { .. }
             | Self::Simulating { .. }
             | Self::Computed { point: None, .. }
+            | Self::Hosts { .. }
             | Self::Sending { .. } => true,
             Self::Note { .. }
             | Self::Databases { .. }
@@ -395,6 +410,14 @@ mod tests {
                 done: 3,
                 all: None,
                 point: Some(json!({ "value": "4", "io_per_s": 0.1 })),
+            },
+            News::Hosts {
+                hosts: vec![HostNews {
+                    name: "MAIL1".to_owned(),
+                    state: "collecting".to_owned(),
+                    offset_ms: Some(-12.5),
+                    heard_s: None,
+                }],
             },
             News::Sending { share: 0.25, accepted: 1_200, filling: false },
         ]

@@ -8,9 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use brunt_console::{Address, Console, Seen, State, Token, TokenError};
+use brunt_console::alarms::{Alarms, AlarmsError, Deliveries, Notice, Observed, Patience};
+use brunt_console::{Address, Console, Noticed, Seen, State, Token, TokenError};
+use brunt_report::one_line;
 use clap::Args;
 
+use crate::clock::now;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
@@ -22,6 +25,7 @@ Examples:
   brunt console                             the runs below ./runs, in a browser
   brunt console /srv/runs --no-browser      only print the address
   brunt console --reference runs/2026-11-21-181503-mail-performance
+  brunt console --alarms alarms.toml --allow-exec --headless
   ssh -L 8080:127.0.0.1:8080 HOST brunt console --listen 127.0.0.1:8080 --no-browser
 
 It ends with Ctrl-C; runs go on.")]
@@ -42,6 +46,18 @@ pub struct ConsoleArgs {
     /// The run that was accepted: later ones show how they differ from it
     #[arg(long, value_name = "RUN")]
     pub reference: Option<PathBuf>,
+
+    /// File that says what to be told, and by which commands: docs/alarms.md
+    #[arg(long, value_name = "FILE")]
+    pub alarms: Option<PathBuf>,
+
+    /// Run the commands of --alarms
+    #[arg(long, requires = "alarms")]
+    pub allow_exec: bool,
+
+    /// Serve no pages, only tell alarms
+    #[arg(long, requires = "alarms", conflicts_with_all = ["token_file", "no_browser"])]
+    pub headless: bool,
 
     /// Do not open a browser
     #[arg(long)]
@@ -77,6 +93,17 @@ pub enum ConsoleError {
     /// It is not among the runs that are shown.
     #[error("--reference {}: is not a run in the folders that are shown", .0.display())]
     Reference(PathBuf),
+    /// The file of alarms.
+    #[error(transparent)]
+    Alarms(#[from] AlarmsError),
+    /// Commands that nobody has looked at.
+    #[error("{}: these alarms run commands: {commands}\n  read the file, then repeat this with --allow-exec", path.display())]
+    Exec {
+        /// The file.
+        path: PathBuf,
+        /// The programs in it.
+        commands: String,
+    },
     /// Something else.
     #[error("{0}")]
     System(#[from] io::Error),
@@ -100,30 +127,92 @@ pub fn run(args: &ConsoleArgs, output: &Output) -> Result<Exit, ConsoleError> {
     if !args.listen.ip().is_loopback() && args.token_file.is_none() {
         return Err(ConsoleError::Exposed(args.listen));
     }
-    let token = match &args.token_file {
-        Some(path) => Token::read(path)?,
-        None => Token::random()?,
-    };
+    let bell = Bell::of(args, output)?;
     let console = Console {
         folders,
         reference: reference(args)?,
         program: concat!("brunt ", env!("BRUNT_LONG_VERSION")),
+        finds_changes: bell.is_some(),
     };
     let interrupt = Interrupt::listen()?;
+    let site = if args.headless { None } else { Some(site(args, output)?) };
+    // A test beside it comes first. That this is refused never happens.
+    let _ = rustix::process::setpriority_process(None, 19);
+    let mut told = Told { bell, output };
+    console.run(site, || interrupt.is_asked(), |noticed| told.hear(&noticed))?;
+    Ok(Exit::Interrupted)
+}
+
+/// Where pages are served; its address is printed.
+fn site(args: &ConsoleArgs, output: &Output) -> Result<(Address, Token), ConsoleError> {
+    let token = match &args.token_file {
+        Some(path) => Token::read(path)?,
+        None => Token::random()?,
+    };
     let address = Address::take(args.listen);
     let address = address.map_err(|source| ConsoleError::Listen { at: args.listen, source })?;
     let url = format!("http://{}/?token={}", address.at, token.text());
     output.data(&url);
     if !args.listen.ip().is_loopback() {
-        output.talk("note          nothing is encrypted: whoever sees this network sees the token");
+        output.talk("note          nothing is encrypted: the network sees pages and token");
     }
-    // A test beside it comes first. That this is refused never happens.
-    let _ = rustix::process::setpriority_process(None, 19);
     if !args.no_browser {
         open(&url);
     }
-    console.run(Some((address, token)), || interrupt.is_asked(), |seen| tell(seen, output))?;
-    Ok(Exit::Interrupted)
+    Ok((address, token))
+}
+
+/// Tells what the user asked to be told.
+struct Bell {
+    alarms: Alarms,
+    deliveries: Deliveries,
+}
+
+impl Bell {
+    fn of(args: &ConsoleArgs, output: &Output) -> Result<Option<Self>, ConsoleError> {
+        let Some(path) = &args.alarms else { return Ok(None) };
+        let alarms = Alarms::read(path)?;
+        if !args.allow_exec {
+            let programs = alarms.commands().filter_map(|command| command.first().cloned());
+            let commands = programs.collect::<Vec<_>>().join(", ");
+            return Err(ConsoleError::Exec { path: path.clone(), commands });
+        }
+        let talking = output.clone();
+        let deliveries = Deliveries::begin(&alarms, Patience::default(), move |failure| {
+            talking.talk(&format!("{:14}{}", "alarm", one_line(failure)));
+        });
+        Ok(Some(Self { alarms, deliveries }))
+    }
+}
+
+/// Says on the terminal what is noticed, and rings the bell.
+struct Told<'a> {
+    bell: Option<Bell>,
+    output: &'a Output,
+}
+
+impl Told<'_> {
+    fn hear(&mut self, noticed: &Noticed<'_>) {
+        let now = now();
+        let alarms = self.bell.as_mut().map(|bell| &mut bell.alarms);
+        let notices: Vec<Notice> = match (noticed, alarms) {
+            (Noticed::Changed(Seen::Run(look), changes), Some(alarms)) => {
+                let full_in = look.full_in();
+                alarms.observe(Observed { look, changes, full_in, now })
+            }
+            (Noticed::Gone(name), Some(alarms)) => alarms.gone(name, now),
+            _ => Vec::new(),
+        };
+        if let Noticed::Changed(seen, _) = noticed {
+            tell(seen, self.output);
+        }
+        for notice in notices {
+            self.output.talk(&format!("{:14}{}", "alarm", notice.text()));
+            if let Some(bell) = &self.bell {
+                bell.deliveries.deliver(notice);
+            }
+        }
+    }
 }
 
 /// The name of the run that was accepted.

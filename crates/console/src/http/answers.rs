@@ -8,7 +8,9 @@ use brunt_report::{STYLE, report_html};
 use serde::Deserialize;
 
 use super::{Site, stream};
-use crate::library::Book;
+use crate::follow::Seen;
+use crate::library::{Book, Known};
+use crate::metrics;
 use crate::pages::{self, Chosen, PageError};
 
 const NOT_FOUND: &str = "There is no such run here. It may have been removed.\n";
@@ -123,6 +125,21 @@ pub(super) async fn history(State(site): State<Site>, Path(name): Path<String>) 
     made(move || {
         book(&site, &name)?;
         pages::history(&name, &site).map(Html)
+    })
+    .await
+}
+
+pub(super) async fn metrics(State(site): State<Site>) -> Response {
+    made(move || {
+        let shelf = site.shelf();
+        let looks = shelf.runs.values().filter_map(|book| match &book.known {
+            Known::Seen(seen) => match seen.as_ref() {
+                Seen::Run(look) => Some(look),
+                Seen::Other(_) => None,
+            },
+            _ => None,
+        });
+        Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], metrics::text(looks)))
     })
     .await
 }

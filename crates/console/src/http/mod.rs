@@ -82,6 +82,7 @@ pub(crate) async fn serve(listener: TcpListener, site: Site) {
         .route("/runs/{name}/events", get(answers::run_events))
         .route("/compare", get(answers::compare))
         .route("/history/{name}", get(answers::history))
+        .route("/metrics", get(answers::metrics))
         .route("/style.css", get(answers::style))
         .route("/console.js", get(answers::script))
         .route("/favicon.ico", get(answers::no_icon))

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use brunt_report::compare::{CompareError, Options, compare as compared};
 use brunt_report::{
-    ReadError, Run, Served, escape, served_comparison_html, served_html, served_report_html,
+    Cell, Column, ReadError, Row, Run, Served, Table, escape, served_comparison_html, served_html,
+    served_report_html,
 };
+
+use brunt_run::HostNews;
 
 use crate::follow::{self, Other, Seen};
 use crate::http::Site;
@@ -135,7 +138,10 @@ fn other_html(name: &str, other: &Other, book: &Book, site: &Site) -> String {
         State::Silent => "It has not been heard of for a while.".to_owned(),
         State::GoesOn => format!("{}.", doing.unwrap_or_else(|| "begins".to_owned())),
     };
-    let table = other.points.as_ref().map(|points| points.table());
+    let table = match other.hosts.is_empty() {
+        true => other.points.as_ref().map(|points| points.table()),
+        false => Some(hosts(&other.hosts)),
+    };
     let table = table.filter(|table| !table.is_empty()).map(|table| table.to_html());
     let body = format!(
         "<header class=\"open\"><p class=\"program\">brunt</p><h1><span class=\"verdict\">{}</span> {}</h1>\
@@ -147,6 +153,21 @@ fn other_html(name: &str, other: &Other, book: &Book, site: &Site) -> String {
     );
     let served = Served { bar: bar::of_other(other, book, site), ..Served::default() };
     served_html(name, &body, &served)
+}
+
+/// A row for each host of a fleet.
+fn hosts(hosts: &[HostNews]) -> Table {
+    let words = ["host", "state"].map(Column::words);
+    let numbers = ["clock ahead ms", "heard s ago"].map(Column::numbers);
+    let row = |host: &HostNews| {
+        Row::new([
+            Cell::from(host.name.as_str()),
+            host.state.as_str().into(),
+            host.offset_ms.into(),
+            host.heard_s.into(),
+        ])
+    };
+    Table::new(words.into_iter().chain(numbers), hosts.iter().map(row)).titled("Hosts")
 }
 
 fn ended_html(name: &str, book: &Book, site: &Site) -> String {

@@ -1,40 +1,15 @@
 //! The history of a run: all runs that did the same work, where they change, and the newest.
 
-use brunt_report::compare::{CompareError, history as series, work_differs};
+use brunt_report::compare::{CompareError, history as series};
 use brunt_report::{Listed, Served, escape, served_history_html, served_html, side_by_side};
 
 use super::{PageError, bar};
 use crate::http::Site;
-use crate::library::Known;
-
-/// A smaller difference does not matter.
-const SMALLEST: f64 = 0.03;
-/// Runs that are read for one page; the newest.
-const RUNS_MAX: usize = 200;
+use crate::series::{SMALLEST, of_same_work};
 
 /// The page of the runs that did the same work as the one called `name`.
 pub(crate) fn history(name: &str, site: &Site) -> Result<String, PageError> {
-    let shelf = site.shelf();
-    let own = shelf.runs.get(name).ok_or(PageError::Missing)?;
-    let own = brunt_host::runs::read(&own.folder)?.result;
-    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
-    for (name, book) in shelf.runs.iter().rev() {
-        let is_same = match &book.known {
-            Known::Ended(Some(result)) => work_differs(&own, result).is_empty(),
-            Known::Seen(_) | Known::New => true,
-            Known::Ended(None) | Known::Unreadable(_) => false,
-        };
-        if !is_same || runs.len() >= RUNS_MAX {
-            continue;
-        }
-        match brunt_host::runs::read(&book.folder) {
-            Ok(run) if work_differs(&own, &run.result).is_empty() => {
-                runs.push((name.clone(), run));
-            }
-            Ok(_) => {}
-            Err(error) => left_out.push(error.to_string()),
-        }
-    }
+    let (runs, left_out) = of_same_work(name, &site.shelf()).ok_or(PageError::Missing)?;
     let served = Served { bar: bar::plain(site), ..Served::default() };
     let listed: Vec<Listed> = runs
         .iter()
@@ -47,9 +22,10 @@ pub(crate) fn history(name: &str, site: &Site) -> Result<String, PageError> {
     match series(name, runs, left_out, SMALLEST) {
         Ok(found) => Ok(served_history_html(&found, &served)),
         Err(CompareError::NoHistory { found, least, .. }) => {
+            let done = brunt_report::counted(found as u64, "run");
             let missing = least.saturating_sub(found);
             let body = format!(
-                "<h1>History of {}</h1><p class=\"sentence\">{found} runs did the same work to their end; {missing} more are needed to see a change.</p>\
+                "<h1>History of {}</h1><p class=\"sentence\">{done} did the same work to the end; {missing} more are needed to see a change.</p>\
                  <section class=\"tables\">{}</section>",
                 escape(name),
                 side_by_side(&listed).to_html(),

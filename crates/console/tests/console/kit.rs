@@ -30,6 +30,7 @@ pub(crate) fn look(samples: u64, state: State) -> Look {
         streams: Arc::new(BTreeMap::new()),
         samples,
         state,
+        progress: None,
     }
 }
 

@@ -89,6 +89,10 @@ pub struct Row<'a> {
     /// Its test's last news.
     pub news: &'a str,
     pub fate: Option<&'a Fate>,
+    /// How far its clock was ahead when it was last needed.
+    pub offset_ns: Option<i64>,
+    /// Since it last said where it stands; `None` before the first time.
+    pub heard: Option<Span>,
 }
 
 /// What came of a run.
@@ -209,8 +213,8 @@ impl Coordinator {
         self.ending = Some(Ending::Stopped);
     }
 
-    /// One row for each host.
-    pub fn rows(&self) -> Vec<Row<'_>> {
+    /// One row for each host, at `now`.
+    pub fn rows(&self, now: Time) -> Vec<Row<'_>> {
         let rows = self.peers.iter().map(|peer| Row {
             name: &peer.plan.name,
             is_connected: peer.is_greeted(),
@@ -218,6 +222,8 @@ impl Coordinator {
             phase: peer.phase(),
             news: peer.status.as_ref().map_or("", |status| &status.news),
             fate: peer.fate.as_ref(),
+            offset_ns: peer.known.map(|known| known.offset_ns),
+            heard: peer.status.as_ref().map(|_| now.since(peer.spoke)),
         });
         rows.collect()
     }
@@ -300,7 +306,8 @@ mod tests {
             limits,
         };
         let mut coordinator = Coordinator::new(plan, Time::ZERO);
-        let why = |coordinator: &Coordinator| coordinator.rows()[0].why.map(str::to_owned);
+        let why =
+            |coordinator: &Coordinator| coordinator.rows(Time::ZERO)[0].why.map(str::to_owned);
         coordinator.tick(Time::ZERO);
         assert_eq!(coordinator.deeds(), [Deed::Connect(0)]);
         assert_eq!(why(&coordinator), None, "nothing has failed yet");
@@ -310,7 +317,7 @@ mod tests {
         assert_eq!(coordinator.deeds(), [Deed::Connect(0)], "it is tried again");
         coordinator.connected(0, later);
         assert_eq!(why(&coordinator).as_deref(), Some("ssh: no route to a1"));
-        assert_eq!(coordinator.rows()[0].fate, None);
+        assert_eq!(coordinator.rows(Time::ZERO)[0].fate, None);
         coordinator.peers[0].greeted();
         assert_eq!(why(&coordinator), None);
     }

@@ -108,6 +108,7 @@ fn step(news: &News) -> Option<u8> {
         | News::Step { .. }
         | News::Simulating { .. }
         | News::Computed { .. }
+        | News::Hosts { .. }
         | News::Sending { .. } => return None,
         News::Databases { .. } => 0,
         News::Creating { .. } => 1,

@@ -11,7 +11,8 @@ use brunt_agents::Conducting;
 use brunt_fleet::{Phase, Row};
 use brunt_host::keeping::Keeping;
 use brunt_report::{NewsLine, decimals, one_line};
-use brunt_run::{Listener, News, Silence};
+use brunt_run::{HostNews, Listener, News, Silence};
+use brunt_units::Span;
 use brunt_world_real::ClockZero;
 
 use super::kept::Kept;
@@ -82,6 +83,8 @@ impl Conducting for Screen<'_> {
                 why.clone_into(&mut self.whys[number]);
             }
         }
+        let hosts = rows.iter().map(host).collect();
+        self.keeping.tell(self.zero.elapsed(), &News::Hosts { hosts });
         let furthest = rows.iter().map(|row| row.phase).max().unwrap_or_default();
         let there = rows.iter().filter(|row| row.phase == furthest).count();
         let detail = || format!("{there} of {} {}", rows.len(), phase(furthest));
@@ -103,12 +106,28 @@ fn share(rows: &[Row<'_>]) -> f64 {
     rows.iter().map(of).min_by(f64::total_cmp).filter(|share| share.is_finite()).unwrap_or(UNKNOWN)
 }
 
-fn line(row: &Row<'_>) -> String {
-    let (state, more) = match (row.fate, row.is_connected) {
+/// What it is doing, and more about it.
+fn state(row: &Row<'_>) -> (String, String) {
+    match (row.fate, row.is_connected) {
         (Some(fate), _) => (fate.to_string(), String::new()),
         (None, false) => ("not connected".to_owned(), row.why.unwrap_or_default().to_owned()),
         (None, true) => (phase(row.phase).to_owned(), news(row.news)),
-    };
+    }
+}
+
+/// The same for the journal.
+fn host(row: &Row<'_>) -> HostNews {
+    let (state, more) = state(row);
+    HostNews {
+        name: row.name.to_owned(),
+        state: one_line(format!("{state} {more}").trim_end()).into_owned(),
+        offset_ms: row.offset_ns.map(|offset| offset as f64 / 1e6),
+        heard_s: row.heard.map(Span::as_seconds),
+    }
+}
+
+fn line(row: &Row<'_>) -> String {
+    let (state, more) = state(row);
     one_line(format!("{:14}{state:12} {more}", row.name).trim_end()).into_owned()
 }
 

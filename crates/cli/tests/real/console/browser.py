@@ -131,7 +131,7 @@ def main():
             written = (folder / "report.html").read_bytes()
             assert pathlib.Path(saved.value.path()).read_bytes() == written, "what is saved is not the report"
             page.get_by_role("link", name="History").click()
-            page.get_by_text("1 runs did the same work").wait_for(timeout=PATIENCE)
+            page.get_by_text("1 run did the same work").wait_for(timeout=PATIENCE)
             accessible(page, "history")
             # Script is off: the page is whole.
             plain = browser.new_context(java_script_enabled=False).new_page()
