@@ -1,6 +1,7 @@
-//! `brunt console` beside a running test, seen with a browser: `browser.py` does what a user would,
-//! and says what it saw.
+//! `brunt console` beside a running test, seen with a browser and by Prometheus: scripts do
+//! what a user would, and say what they saw.
 
+use std::ffi::OsStr;
 use std::fs::{File, read_to_string};
 use std::io::Write;
 use std::path::Path;
@@ -46,18 +47,14 @@ fn skip(why: &str) {
     }
 }
 
-#[test]
-fn a_browser_sees_a_test_from_its_creation_to_its_verdict() {
-    let Some(python) = std::env::var_os("BRUNT_BROWSER_PYTHON") else {
-        return skip("there is no browser to look with");
-    };
+/// Runs a script of this folder in one with the scenario; it fails when it sees something wrong.
+fn look(python: &OsStr, script: &str) {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("watched.toml"), SCENARIO).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/console/browser.py");
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/console");
     let said = home.path().join("said");
-    let mut looking = Command::new(python);
-    let ended = looking
-        .arg(script)
+    let ended = Command::new(python)
+        .arg(scripts.join(script))
         .arg(env!("CARGO_BIN_EXE_brunt"))
         .args(LENIENT)
         .current_dir(home.path())
@@ -68,4 +65,20 @@ fn a_browser_sees_a_test_from_its_creation_to_its_verdict() {
         .status()
         .unwrap();
     assert!(ended.success(), "{}", read_to_string(&said).unwrap());
+}
+
+#[test]
+fn a_browser_sees_a_test_from_its_creation_to_its_verdict() {
+    match std::env::var_os("BRUNT_BROWSER_PYTHON") {
+        Some(python) => look(&python, "browser.py"),
+        None => skip("there is no browser to look with"),
+    }
+}
+
+#[test]
+fn prometheus_answers_with_the_figures_of_the_result() {
+    match Path::new("/usr/bin/prometheus").exists() {
+        true => look(OsStr::new("python3"), "prometheus.py"),
+        false => skip("there is no Prometheus"),
+    }
 }
