@@ -64,6 +64,12 @@ impl Pool {
         }
     }
 
+    /// Time spent serving up to `now`, in seconds, as the mean of all.
+    pub(crate) fn spent_s(&self, now: Time) -> f64 {
+        let spent: f64 = self.0.iter().map(|one| one.spent(now).as_seconds()).sum();
+        spent / self.0.len() as f64
+    }
+
     /// The share of `elapsed` up to `now` spent serving, 0 to 1.
     pub(crate) fn utilisation(&self, now: Time, elapsed: Span) -> f64 {
         let spent: f64 = self.0.iter().map(|one| one.spent(now).as_seconds()).sum();

@@ -32,7 +32,7 @@ mod standing;
 mod system;
 mod tally;
 
-pub use array::{Array, Finished, HostIo, Verb};
+pub use array::{Array, Finished, FrontWork, HostIo, Verb};
 pub use breakdown::Breakdown;
 pub use cache::{CacheStats, FlushPolicy, PAGE_SECTORS_MAX, TierStats, Watermarks};
 pub use design::{

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_qualify::plan::Plan;
 use brunt_qualify::result::unfinished_result;
+use brunt_report::parts::Parts;
 use brunt_report::points::Points;
 use brunt_report::result::{Fleet, ResultError, World};
 use brunt_report::{
@@ -149,7 +150,13 @@ pub fn of_journal(folded: &Folded) -> Option<Run> {
         at: Timestamp { unix_seconds: event.unix_s },
         text: event.text.clone(),
     });
-    Some(Run { result, scenario: head.scenario.clone(), events: events.collect(), samples })
+    Some(Run {
+        result,
+        scenario: head.scenario.clone(),
+        events: events.collect(),
+        samples,
+        parts: Parts::of(&folded.samples),
+    })
 }
 
 /// The simulation of several servers in `folder`, each of which has a folder in it; `None` when it

@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 use brunt_lab::{Engine, Lab, Options, Program};
 use brunt_report::compare::{Answer, Comparison, Options as How, compare};
+use brunt_report::parts::Parts;
 use brunt_report::recorded::{Recorded, Wanted};
 use brunt_report::{Counters, Run};
 use brunt_run::{Listener, News, Recorded as Rows, Stop};
@@ -66,7 +67,13 @@ fn simulated(
     let listeners = vec![Rc::clone(&table) as Rc<dyn Listener>];
     let result = Lab::build(&scenario, options)?.run(listeners, &Stop::default())?.into_result()?;
     let samples = Recorded::read(table.0.borrow().as_bytes(), Wanted::Samples)?.samples;
-    let run = Run { result, scenario: String::new(), events: Vec::new(), samples };
+    let run = Run {
+        result,
+        scenario: String::new(),
+        events: Vec::new(),
+        samples,
+        parts: Parts::default(),
+    };
     Ok([(seed, run)])
 }
 

@@ -4,6 +4,10 @@
 //! ends. So it covers the time in which all of them collected. In a recovery test it covers the
 //! recovery, whose progress is reported repeatedly: from the first report to the verification after
 //! it, or to the end of the test if there is none.
+//!
+//! [`parts`]: what each part of the arrays did in each sample.
+
+pub(crate) mod parts;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,12 +18,13 @@ use brunt_array::{
     SnapshotState, System, Tally, WriteMeter, WriteRates,
 };
 use brunt_report::result::StateSpan;
-use brunt_run::{News, Recorded};
+use brunt_run::{News, Recorded, Row};
 use brunt_units::{Span, Time};
 
 use crate::device::SharedArray;
 use crate::replicas::Replicas;
 use crate::states::{self, States};
+use parts::{Marks, Names};
 
 /// Measurements of one array.
 #[derive(Clone, Debug)]
@@ -82,6 +87,7 @@ pub(crate) struct PagesReading {
 /// Measures the arrays.
 pub(crate) struct Gauge {
     arrays: Vec<SharedArray>,
+    names: Vec<Names>,
     replicas: Option<Rc<Replicas>>,
     state: RefCell<State>,
     pub(crate) states: States,
@@ -94,14 +100,21 @@ struct State {
     used_before: Vec<Vec<f64>>,
     /// The writes to each array that is replicated.
     writes: Vec<Option<WriteMeter>>,
+    /// The parts of the arrays at the end of the newest sample.
+    marks: Marks,
     until: Option<Time>,
     recovering: bool,
     readings: Vec<Reading>,
 }
 
 impl Gauge {
-    pub(crate) fn new(arrays: Vec<SharedArray>, replicas: Option<Rc<Replicas>>) -> Self {
-        Self { arrays, replicas, state: RefCell::default(), states: States::default() }
+    /// Measures `arrays` with these names.
+    pub(crate) fn new(
+        arrays: Vec<SharedArray>,
+        names: Vec<Names>,
+        replicas: Option<Rc<Replicas>>,
+    ) -> Self {
+        Self { arrays, names, replicas, state: RefCell::default(), states: States::default() }
     }
 
     /// Handles news of a server.
@@ -126,15 +139,28 @@ impl Gauge {
         }
     }
 
-    /// Handles a sample of a server.
-    pub(crate) fn sampled(&self, server: usize, recorded: &Recorded) {
+    /// Handles a sample of a server. What it returns are rows of the arrays' parts: it has them if
+    /// it is of the first server.
+    pub(crate) fn sampled(&self, server: usize, recorded: &Recorded) -> Vec<Row> {
         self.states.count(&self.arrays, server, recorded);
-        // Every server has samples: those of one are enough. One that had begun before is no whole
-        // sample.
+        // Every server has samples: those of one are enough.
         let mut state = self.state.borrow_mut();
-        if server > 0 || state.until.is_some() || recorded.sample.begin < state.since {
-            return;
+        let (begin, length) = (recorded.sample.begin, recorded.sample.length);
+        if server > 0 || state.until.is_some_and(|until| begin >= until) {
+            return Vec::new();
         }
+        let rows = state.marks.sample(&self.arrays, &self.names, length);
+        // One that had begun before is no whole sample.
+        if begin < state.since {
+            return Vec::new();
+        }
+        if state.until.is_none() {
+            self.sample_writes(&mut state);
+        }
+        rows
+    }
+
+    fn sample_writes(&self, state: &mut State) {
         for (array, writes) in self.arrays.iter().zip(&mut state.writes) {
             let device = array.device();
             if let Some((writes, pair)) = writes.as_mut().zip(device.array().replication()) {
@@ -168,8 +194,13 @@ impl Gauge {
         let writes = self.arrays.iter();
         let writes =
             writes.map(|array| array.device().array().replication().map(WriteMeter::begin));
-        *self.state.borrow_mut() =
-            State { since: at, used_before, writes: writes.collect(), ..State::default() };
+        *self.state.borrow_mut() = State {
+            since: at,
+            used_before,
+            writes: writes.collect(),
+            marks: Marks::begin(&self.arrays),
+            ..State::default()
+        };
     }
 
     fn end(&self, at: Time) {
@@ -275,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_recovery_is_measured_from_its_first_word_to_the_verification() {
-        let gauge = Gauge::new(Vec::new(), None);
+        let gauge = Gauge::new(Vec::new(), Vec::new(), None);
         gauge.observe(at(1), &News::CollectionStarted);
         gauge.observe(at(10), &News::CollectionEnded);
         gauge.observe(at(20), &recovering(0));
@@ -288,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_shutdown_after_a_recovery_is_not_measured() {
-        let gauge = Gauge::new(Vec::new(), None);
+        let gauge = Gauge::new(Vec::new(), Vec::new(), None);
         gauge.observe(at(20), &recovering(0));
         let (done, total) = (ByteSize::mib(0), ByteSize::mib(9));
         gauge.observe(at(25), &News::Closing { done, total });
@@ -298,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_replay_after_a_restore_is_not_that_of_the_backup() {
-        let gauge = Gauge::new(Vec::new(), None);
+        let gauge = Gauge::new(Vec::new(), Vec::new(), None);
         gauge.observe(at(1), &News::CollectionStarted);
         let (total, took) = (ByteSize::mib(9), Span::seconds(6));
         gauge.observe(at(7), &News::BackedUp { total, took });
@@ -309,7 +340,7 @@ mod tests {
 
     #[test]
     fn several_servers_are_measured_while_all_of_them_collect() {
-        let gauge = Gauge::new(Vec::new(), None);
+        let gauge = Gauge::new(Vec::new(), Vec::new(), None);
         gauge.observe(at(1), &News::CollectionStarted);
         gauge.observe(at(3), &News::CollectionStarted);
         gauge.observe(at(8), &News::CollectionEnded);

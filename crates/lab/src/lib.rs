@@ -61,6 +61,7 @@ use std::time::Instant;
 use brunt_array::SystemError;
 use brunt_qualify::error::RunError;
 use brunt_qualify::plan::Plan;
+use brunt_report::parts::Parts;
 use brunt_report::result::{Model, Precision, RunResult, StateNumbers};
 use brunt_report::{FolderError, Run, TogetherError, together};
 use brunt_run::{Listener, Silence, Standing, Stop};
@@ -196,6 +197,7 @@ impl Simulated {
             scenario: String::new(),
             events: Vec::new(),
             samples: Vec::new(),
+            parts: Parts::default(),
         });
         let mut result = together(runs.collect(), None)?.result;
         result.storage.states = self.states;

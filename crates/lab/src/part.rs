@@ -14,6 +14,7 @@ use brunt_scenario::ModelledScenario;
 use brunt_units::{Span, Time};
 use brunt_world_virtual::Digest;
 
+use crate::gauge::parts::Names;
 use crate::gauge::{Gauge, Reading};
 use crate::halves::{self, Exchange, Series};
 use crate::replicas::{Recovered, Replicas};
@@ -85,7 +86,9 @@ impl Part {
         exchange: Option<Exchange>,
         stop: &Stop,
     ) -> Result<Measured, LabError> {
-        let gauge = Rc::new(Gauge::new(self.storage.arrays.clone(), self.replicas.clone()));
+        let names = Names::of(&scenario.arrays);
+        let gauge = Gauge::new(self.storage.arrays.clone(), names, self.replicas.clone());
+        let gauge = Rc::new(gauge);
         let plan = &self.servers[0].part;
         let first = Rc::clone(&listeners[0]);
         let series = Rc::new(Series::new(scenario, plan, self.number, exchange, first));

@@ -241,8 +241,11 @@ impl Listener for ServerListener<'_> {
     }
 
     fn recorded(&self, recorded: &Recorded) {
-        self.gauge.sampled(self.server, recorded);
-        self.listener.recorded(recorded);
+        let rows = self.gauge.sampled(self.server, recorded);
+        match rows.is_empty() {
+            true => self.listener.recorded(recorded),
+            false => self.listener.recorded(&recorded.with(rows)),
+        }
         self.series.sampled(self.server, recorded);
     }
 }

@@ -27,6 +27,7 @@ pub mod host_counters;
 mod html;
 mod measured;
 mod news;
+pub mod parts;
 mod pictures;
 pub mod plot;
 pub mod points;

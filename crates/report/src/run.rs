@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use brunt_stats::{Latencies, read_latency_log};
 
+use crate::parts::Parts;
 use crate::recorded::{Recorded, Wanted};
 use crate::result::{ResultError, Sample};
 use crate::{Event, RunResult, Timestamp, figures, whole_file};
@@ -28,6 +29,8 @@ pub struct Run {
     pub events: Vec<Event>,
     /// The load of all servers over time.
     pub samples: Vec<Sample>,
+    /// The parts of modelled arrays over time; empty for real storage.
+    pub parts: Parts,
 }
 
 /// Why a folder holds no readable run.
@@ -86,11 +89,13 @@ impl Run {
     ) -> Result<Self, ReadError> {
         let files = Files { folder, open: &open };
         let events = Event::read_all(&files.text("events.log")?.unwrap_or_default());
+        let recorded = files.recorded(Wanted::Samples)?;
         Ok(Self {
             result: files.result()?,
             scenario: files.text("scenario.toml")?.unwrap_or_default(),
             events,
-            samples: files.recorded(Wanted::Samples)?.samples,
+            samples: recorded.samples,
+            parts: recorded.parts,
         })
     }
 

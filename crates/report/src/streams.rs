@@ -21,6 +21,8 @@ pub const COPY_QUEUE: &str = "copy-queue";
 pub const REPLAY_QUEUE: &str = "replay-queue";
 /// Prefix of the machine's streams; the name of a [`crate::result::HostCounter`] follows.
 pub const HOST: &str = "host: ";
+/// Prefix of those of modelled arrays' parts; [`crate::parts`] has what follows.
+pub const ARRAY: &str = brunt_run::ARRAY;
 
 /// The stream of `what` on a database or log called `name`. Names in latency logs have neither
 /// spaces nor commas.

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use brunt_run::Sum;
 
 use crate::Run;
+use crate::parts::Parts;
 use crate::result::{
     Bottleneck, Bucket, Details, Distribution, Fleet, Origin, Rule, RunResult, SCHEMA, Setup,
     Storage, Tested, Times, Verdict, World, step_of,
@@ -79,6 +80,7 @@ pub fn of_fleet(
     }
     Ok(Run {
         samples: sum.map(over_time::samples).unwrap_or_default(),
+        parts: sum.map(|sum| Parts::of(sum.samples())).unwrap_or_default(),
         events: events(&runs),
         scenario: scenario(&runs),
         result: result(&runs, fleet),

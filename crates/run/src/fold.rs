@@ -15,7 +15,7 @@ use brunt_stats::Latencies;
 use brunt_units::{Span, Time};
 
 use crate::frame::{Cut, Journal};
-use crate::record::{Ended, Event, Head, Record, Sample, Value, is_of_server};
+use crate::record::{Ended, Event, Head, Record, Row, Sample, Value, is_of_array, is_of_server};
 use crate::standing::Standing;
 
 /// What is known of a run.
@@ -27,7 +27,7 @@ pub struct Folded {
     pub begin: Option<Time>,
     /// Length of all samples together.
     pub length: Span,
-    /// The samples of the load: rows of the whole server, without histograms.
+    /// The samples of the load: rows of the whole server and of arrays, without histograms.
     pub samples: Vec<Sample>,
     pub streams: BTreeMap<String, Stream>,
     /// Of all parts together.
@@ -193,7 +193,8 @@ impl Folding {
             let folded = &mut self.folded;
             folded.begin.get_or_insert(begin);
             folded.length = Span(folded.length.0.saturating_add(length.0));
-            let rows = sample.rows.into_iter().filter(|row| is_of_server(&row.stream));
+            let is_kept = |row: &Row| is_of_server(&row.stream) || is_of_array(&row.stream);
+            let rows = sample.rows.into_iter().filter(is_kept);
             folded.samples.push(Sample { rows: rows.collect(), ..sample });
         }
     }

@@ -31,7 +31,10 @@ pub use fold::{Folded, Folding, Stream, each_sample, fold};
 pub use frame::{Cut, FORMAT, Journal, JournalError, Why, Writer};
 pub use listener::{Both, Interval, Listener, Recorded, Silence, TELL, WholeLatencies};
 pub use news::{HostNews, Kept, Live, LiveDatabase, NEWS_SCHEMA, News, SoFar, Thinned};
-pub use record::{Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value, is_of_server};
+pub use record::{
+    ARRAY, Ended, Entry, Event, Head, Histogram, Record, Row, Sample, Value, is_of_array,
+    is_of_server,
+};
 pub use standing::{Errors, Finding, Findings, Hung, LongestStop, Standing, Standstill};
 pub use stop::Stop;
 pub use sum::Sum;

@@ -11,7 +11,7 @@ use brunt_stats::{Latencies, Reading};
 use brunt_units::{Span, Time};
 
 use crate::news::News;
-use crate::record::Sample;
+use crate::record::{Row, Sample};
 use crate::standing::Standing;
 
 /// How often the state of a test is reported.
@@ -102,6 +102,14 @@ impl Recorded {
     pub fn of_machine(begin: Time, length: Span) -> Self {
         let sample = Sample { begin, length, is_whole: true, ..Default::default() };
         Self { sample: Arc::new(sample), ..Self::default() }
+    }
+
+    /// The same sample with `rows` after its own.
+    #[must_use]
+    pub fn with(&self, rows: Vec<Row>) -> Self {
+        let mut sample = Sample::clone(&self.sample);
+        sample.rows.extend(rows);
+        Self { sample: Arc::new(sample), ..self.clone() }
     }
 
     /// The same sample as one that began at `begin` of a collection that had begun before.

@@ -126,6 +126,14 @@ pub fn is_of_server(stream: &str) -> bool {
     !stream.contains(['.', ':'])
 }
 
+/// Prefix of the streams of modelled arrays' parts.
+pub const ARRAY: &str = "array: ";
+
+/// Whether `stream` is of a part of a modelled array.
+pub fn is_of_array(stream: &str) -> bool {
+    stream.starts_with(ARRAY)
+}
+
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         (&self.stream, self.begin, self.length) == (&other.stream, other.begin, other.length)

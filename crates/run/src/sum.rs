@@ -11,14 +11,16 @@
 //! come. Where a part has no histogram, the percentiles of the sum are not known, and there are
 //! none.
 //!
-//! Streams of single files and of machines stay with their servers.
+//! Streams of single files and of machines stay with their servers. Those of arrays do not add up,
+//! either: all servers of a simulation share its arrays, and one of them tells of these. If several
+//! do, their arrays are not the same, and the sum has none.
 
 use std::collections::BTreeMap;
 
 use brunt_stats::{Latencies, PackedLatencies, Reading};
 use brunt_units::{Span, Time};
 
-use crate::record::{Row, Sample, Value, is_of_server};
+use crate::record::{Row, Sample, Value, is_of_array, is_of_server};
 
 /// Adds up samples; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,15 @@ struct OfServer {
     length: Span,
     /// When each was taken, and how much it was.
     amounts: BTreeMap<String, (Span, u64)>,
+    arrays: BTreeMap<String, Weighed>,
+}
+
+/// A value of an array's part, weighed by the lengths of its samples: in whole numbers, so that it
+/// does not depend on their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Weighed {
+    nanos: u128,
+    sum: i128,
 }
 
 /// I/Os of one stream.
@@ -70,6 +81,15 @@ impl Sum {
         let interval = self.intervals.entry(middle.div_euclid(self.every.0)).or_default();
         let of_server = interval.servers.entry(server).or_default();
         of_server.length = Span(of_server.length.0.saturating_add(sample.length.0));
+        for Row { stream, value } in &sample.rows {
+            match *value {
+                Value::Other(value) if is_of_array(stream) => {
+                    let own = of_server.arrays.entry(stream.clone()).or_default();
+                    own.and(Weighed::of(value, sample.length));
+                }
+                _ => {}
+            }
+        }
         for Row { stream, value } in sample.rows.iter().filter(|row| is_of_server(&row.stream)) {
             match *value {
                 Value::Io(reading) => {
@@ -102,9 +122,18 @@ impl Sum {
     /// The sum as samples without histograms, which begin as long after zero as after the beginning
     /// of the sum.
     pub fn samples(&self) -> impl Iterator<Item = Sample> {
-        self.intervals
-            .iter()
-            .map(|(at, interval)| interval.sample(Time(at.saturating_mul(self.every.0))))
+        let teller = self.teller();
+        self.intervals.iter().map(move |(at, interval)| {
+            interval.sample(Time(at.saturating_mul(self.every.0)), teller)
+        })
+    }
+
+    /// The only server that tells of arrays; `None` when there are several, or none.
+    fn teller(&self) -> Option<usize> {
+        let servers = self.intervals.values().flat_map(|interval| &interval.servers);
+        let mut tellers = servers.filter(|(_, server)| !server.arrays.is_empty());
+        let (first, _) = tellers.next()?;
+        tellers.all(|(other, _)| other == first).then_some(*first)
     }
 }
 
@@ -122,10 +151,13 @@ impl Interval {
             own.length = Span(own.length.0.saturating_add(other.length.0));
             let amounts = other.amounts.iter();
             amounts.for_each(|(stream, amount)| own.note(stream, *amount));
+            for (stream, value) in &other.arrays {
+                own.arrays.entry(stream.clone()).or_default().and(*value);
+            }
         }
     }
 
-    fn sample(&self, begin: Time) -> Sample {
+    fn sample(&self, begin: Time, teller: Option<usize>) -> Sample {
         let length = self.servers.values().map(|server| server.length).max().unwrap_or_default();
         let mut amounts = BTreeMap::<&String, u64>::new();
         for (stream, (_, bytes)) in self.servers.values().flat_map(|server| &server.amounts) {
@@ -139,6 +171,9 @@ impl Interval {
         rows.extend(counts.map(|(stream, count)| Row::new(stream, Value::Count(*count))));
         let amounts = amounts.into_iter();
         rows.extend(amounts.map(|(stream, bytes)| Row::new(stream, Value::Bytes(bytes))));
+        let arrays = teller.and_then(|teller| self.servers.get(&teller));
+        let arrays = arrays.into_iter().flat_map(|server| &server.arrays);
+        rows.extend(arrays.map(|(stream, value)| Row::new(stream, Value::Other(value.mean()))));
         Sample { begin, length, rows, histograms: Vec::new(), is_whole: true }
     }
 }
@@ -148,6 +183,26 @@ impl OfServer {
     fn note(&mut self, stream: &str, amount: (Span, u64)) {
         let own = self.amounts.entry(stream.to_owned()).or_insert(amount);
         *own = amount.max(*own);
+    }
+}
+
+impl Weighed {
+    /// Values are kept to the millionth, as tables have them.
+    const UNIT: f64 = 1e6;
+
+    fn of(value: f64, length: Span) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "what is too large stays at the end")]
+        let whole = (value * Self::UNIT).round() as i64;
+        Self { nanos: length.0.into(), sum: i128::from(whole) * i128::from(length.0) }
+    }
+
+    fn and(&mut self, other: Self) {
+        self.nanos = self.nanos.saturating_add(other.nanos);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    fn mean(self) -> f64 {
+        self.sum as f64 / (self.nanos as f64).max(1.0) / Self::UNIT
     }
 }
 

@@ -34,13 +34,17 @@ impl Made {
         }];
         histograms.retain(|_| self.has_histogram);
         let reading = Reading::of(&latencies, 4096 * latencies.count());
-        let rows = vec![
+        let mut rows = vec![
             Row::io("database-read", reading),
             Row::io("DB1.read", reading),
             Row::new("page_fault_stalls", Value::Count(1)),
             Row::new("cache", Value::Bytes(1_000 + self.after_s)),
             Row::new("host: cpu", Value::Other(0.5)),
         ];
+        // One server of a simulation tells of its arrays.
+        if self.server == 0 {
+            rows.push(Row::new("array: link", Value::Other(self.after_s as f64 / 64.0)));
+        }
         let sample = Sample { begin, length, rows, histograms, is_whole: true };
         sum.add(self.server, Span::seconds(self.after_s), &sample);
     }
@@ -128,4 +132,34 @@ fn amounts_add_up_side_by_side_and_not_over_time() {
     // Two samples of one server in a row.
     assert_eq!(first.length, EVERY * 2);
     assert_eq!((second.begin, second.length), (Time::ZERO + EVERY, EVERY));
+}
+
+#[test]
+fn arrays_are_told_of_by_one_server() {
+    let sample = |seconds, busy: f64| Sample {
+        length: Span::seconds(seconds),
+        rows: vec![
+            Row::io("database-read", Reading::default()),
+            Row::new("array: link", Value::Other(busy)),
+            Row::new("host: cpu", Value::Other(busy)),
+        ],
+        ..Sample::default()
+    };
+    let shares = |sum: &Sum| {
+        let rows = sum.samples().flat_map(|sample| sample.rows);
+        let others = rows.filter_map(|row| match row.value {
+            Value::Other(value) => Some((row.stream, value)),
+            _ => None,
+        });
+        others.collect::<Vec<_>>()
+    };
+    let mut sum = Sum::every(EVERY);
+    sum.add(1, Span::ZERO, &sample(10, 0.3));
+    sum.add(1, Span::seconds(5), &sample(5, 0.6));
+    sum.add(1, Span::seconds(15), &sample(15, 0.125));
+    let wanted = [0.4, 0.125].map(|share| ("array: link".to_owned(), share));
+    assert_eq!(shares(&sum), wanted);
+    // Two simulations have two arrays of one name.
+    sum.add(2, Span::seconds(15), &sample(15, 0.5));
+    assert_eq!(shares(&sum), []);
 }

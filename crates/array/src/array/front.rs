@@ -63,6 +63,18 @@ pub(super) struct Entry {
     pub(super) controller: Span,
 }
 
+/// How long controllers, ports and the link between controllers worked since measurement began, in
+/// seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FrontWork {
+    /// Of each controller's processor; of several cores, their mean.
+    pub controllers: Vec<f64>,
+    /// Of each port: in, and out.
+    pub ports: Vec<[f64; 2]>,
+    /// Of the link between controllers; `None` where there is one controller.
+    pub between: Option<f64>,
+}
+
 /// Ports and controllers.
 pub(super) struct Front {
     design: FrontDesign,
@@ -278,6 +290,17 @@ impl Front {
                 port.into.forget(now);
                 port.out.forget(now);
             }
+        }
+    }
+
+    /// What each part has done up to `now`.
+    pub(super) fn worked(&self, now: Time) -> FrontWork {
+        let seconds = |busy: &Busy| busy.spent(now).as_seconds();
+        let ports = self.controllers.iter().flat_map(|one| &one.ports);
+        FrontWork {
+            controllers: self.controllers.iter().map(|one| one.cpu.spent_s(now)).collect(),
+            ports: ports.map(|port| [seconds(&port.into), seconds(&port.out)]).collect(),
+            between: (self.controllers.len() > 1).then(|| seconds(&self.between)),
         }
     }
 

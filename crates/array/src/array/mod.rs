@@ -44,6 +44,7 @@ use crate::group::Group;
 use crate::incident::{Incident, Note};
 use crate::slab::{Key, Slab};
 use caching::Cache;
+pub use front::FrontWork;
 use front::{Front, Ownership};
 use jobs::{DeviceIo, Job};
 use observer::Observer;
@@ -294,6 +295,11 @@ impl<O: Observer> Array<O> {
     /// busier direction, of the link between controllers.
     pub fn front_utilisations(&self) -> (Vec<f64>, Vec<f64>, f64) {
         self.front.utilisations(self.now)
+    }
+
+    /// What [`Self::front_utilisations`] are shares of.
+    pub fn front_work(&self) -> FrontWork {
+        self.front.worked(self.now)
     }
 
     /// A LUN's sectors within its group: the first, and the count.

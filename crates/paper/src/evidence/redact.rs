@@ -403,8 +403,10 @@ fn in_latency_log(log: &str, names: &Names) -> String {
 /// The name of a stream changed as the result is: `hail.read` follows its database `hail`. Its kind
 /// stays, and so do streams of a whole server.
 fn changed_stream(stream: &str, names: &Names) -> String {
-    if let Some(counter) = stream.strip_prefix(streams::HOST) {
-        return format!("{}{}", streams::HOST, changed(counter, names));
+    for prefix in [streams::HOST, streams::ARRAY] {
+        if let Some(rest) = stream.strip_prefix(prefix) {
+            return format!("{prefix}{}", changed(rest, names));
+        }
     }
     match stream.rsplit_once('.') {
         Some((name, kind)) => format!("{}.{kind}", changed(name, names)),
@@ -544,10 +546,10 @@ mod tests {
 
     #[test]
     fn streams_are_called_as_in_the_result() {
-        let table = "begin_s,stream,count\n1,hail.log.read,2\n1,\"x,hail.hail\",2\n1,hail,2\n1,host: hail busy,2\n";
+        let table = "begin_s,stream,count\n1,hail.log.read,2\n1,\"x,hail.hail\",2\n1,hail,2\n1,host: hail busy,2\n1,array: LUN hail 1.0,2\n";
         assert_eq!(
             in_counters(table, &names()),
-            "begin_s,stream,count\n1,server1.log.read,2\n1,\"x,server1.hail\",2\n1,hail,2\n1,host: server1 busy,2\n"
+            "begin_s,stream,count\n1,server1.log.read,2\n1,\"x,server1.hail\",2\n1,hail,2\n1,host: server1 busy,2\n1,array: LUN server1 1.0,2\n"
         );
         let log = "#[hail]\nTag=hail-2.read,1.0,HIST\nTag=hail,1.0,HIST\n";
         assert_eq!(

@@ -291,6 +291,7 @@ mod tests {
             scenario: scenario.to_owned(),
             events: Vec::new(),
             samples: Vec::new(),
+            parts: crate::parts::Parts::default(),
         }
     }
 

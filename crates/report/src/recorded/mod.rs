@@ -9,9 +9,10 @@ mod row;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
+use crate::parts::Parts;
 use crate::result::{Flow, Sample, Watched};
 use crate::streams::{CACHE, DATABASE_READ, DATABASE_WRITE, LOG_WRITE, PAGE_FAULT_STALLS};
-use brunt_run::is_of_server;
+use brunt_run::{ARRAY, is_of_server};
 use brunt_stats::read_line;
 use row::Columns;
 pub(crate) use row::Row;
@@ -23,6 +24,8 @@ pub struct Recorded {
     pub begin_s: f64,
     /// The whole server over time, from the beginning of the collection.
     pub samples: Vec<Sample>,
+    /// The parts of modelled arrays over time.
+    pub parts: Parts,
     /// Totals of every stream; empty for [`Wanted::Samples`].
     pub totals: BTreeMap<String, Total>,
 }
@@ -81,9 +84,7 @@ impl Recorded {
             if line.pop() != Some(b'\n') {
                 break;
             }
-            // Names of streams of one file contain a dot; most rows are theirs.
-            if wanted == Wanted::Samples && columns.stream(&line).is_none_or(|s| s.contains(&b'.'))
-            {
+            if wanted == Wanted::Samples && columns.stream(&line).is_none_or(is_of_file) {
                 continue;
             }
             if let Some(row) = columns.row(&line)
@@ -95,6 +96,7 @@ impl Recorded {
         if let Some(first) = recorded.samples.first() {
             recorded.begin_s = first.begin_s;
         }
+        recorded.parts.begin_at(recorded.begin_s);
         for sample in &mut recorded.samples {
             sample.begin_s -= recorded.begin_s;
         }
@@ -104,6 +106,8 @@ impl Recorded {
     fn add(&mut self, row: &Row<'_>, wanted: Wanted) {
         if is_of_server(&row.stream) {
             self.add_to_sample(row);
+        } else if let Some(value) = row.value {
+            self.parts.add((row.begin_s, row.length_s), &row.stream, value);
         }
         if wanted == Wanted::Totals {
             match self.totals.get_mut(row.stream.as_ref()) {
@@ -144,6 +148,12 @@ impl Recorded {
         let last = self.samples.last();
         last.map_or(0.0, |sample| sample.begin_s + sample.length_s)
     }
+}
+
+/// Whether a stream as written is of one file: its name contains a dot. Most rows are theirs.
+fn is_of_file(stream: &[u8]) -> bool {
+    let name = stream.strip_prefix(b"\"").unwrap_or(stream);
+    stream.contains(&b'.') && !name.starts_with(ARRAY.as_bytes())
 }
 
 impl Row<'_> {
@@ -188,6 +198,7 @@ mod tests {
 
     use super::*;
     use crate::Counters;
+    use crate::parts::{Part, What};
 
     fn reading(count: u64, millis: u64) -> Reading {
         let latency = (count > 0).then_some(Span::millis(millis));
@@ -212,6 +223,8 @@ mod tests {
             counters.add_count(begin, length, PAGE_FAULT_STALLS, 5);
             counters.add_bytes(begin, length, CACHE, 1 << 20);
             counters.add_value(begin, length, "host: cpu", 10.0 + at as f64);
+            counters.add_value(begin, length, "array: a, b: group \"x.y\"", 0.25 * at as f64);
+            counters.add_value(begin, length, "array: queue v1.0", 2.5);
         }
         format!("{}{}", Counters::HEAD, counters.take())
     }
@@ -229,6 +242,12 @@ mod tests {
         assert_eq!(second.page_fault_stalls_per_s, 0.5);
         assert_eq!(second.cache_bytes, 1 << 20);
         assert!(recorded.totals.is_empty());
+        assert_eq!(recorded.parts.samples(), [(0.0, 10.0), (10.0, 10.0)]);
+        let groups: Vec<_> = recorded.parts.series(What::Group).collect();
+        let part =
+            Part { array: Some("a, b".to_owned()), what: What::Group, name: "\"x.y\"".to_owned() };
+        assert_eq!(groups, [(&part, [(0, 0.0), (1, 0.25)].as_slice())]);
+        assert_eq!(recorded.parts.series(What::Queue).count(), 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The page of a test of mail servers: every outcome has its row, and what failed is named with the
 //! number of the message.
 
+use brunt_report::parts::Parts;
 use brunt_report::result::*;
 use brunt_report::{Listed, Run, Timestamp, are_one_test, report_html, side_by_side};
 use serde_json::Value;
@@ -205,7 +206,13 @@ fn run(ledger: MailLedger, verdict: Verdict) -> Run {
         },
         mail,
     );
-    Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() }
+    Run {
+        result,
+        scenario: String::new(),
+        events: Vec::new(),
+        samples: Vec::new(),
+        parts: Parts::default(),
+    }
 }
 
 fn ledger() -> MailLedger {

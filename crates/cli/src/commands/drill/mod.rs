@@ -14,6 +14,7 @@ use brunt_host::drill::RealDrillError;
 use brunt_host::runs;
 use brunt_host::shell::quoted;
 use brunt_lab::DrillError;
+use brunt_report::parts::Parts;
 use brunt_report::result::{Drill, DrillEvent, Outcome, RunResult, given_and_measured};
 use brunt_report::{
     Cell, Column, Event, FolderError, ReadError, Row, Run, RunFolder, Table, Timestamp, counted,
@@ -199,7 +200,7 @@ fn run_of(scenario: String, result: RunResult) -> Run {
     let event =
         |event: &DrillEvent| Event { at: after(begun, event.at_s), text: event.what.clone() };
     let events = events.map(event).collect();
-    Run { result, scenario, events, samples: Vec::new() }
+    Run { result, scenario, events, samples: Vec::new(), parts: Parts::default() }
 }
 
 /// The last lines: verdict, what was lost, the steps, the controls, and where everything is.

@@ -23,6 +23,7 @@ use brunt_host::load::{
     Demand, LoadError, LoadListener, LoadOptions, Telling, audit, outline, run as run_load, target,
 };
 use brunt_host::recorder::Heard;
+use brunt_report::parts::Parts;
 use brunt_report::result::RunResult;
 use brunt_report::{Event, FolderError, Run, RunFolder, report_html};
 use brunt_run::{Head, Stop};
@@ -397,7 +398,13 @@ fn keep(
     events: Vec<Event>,
     [json, html]: [&str; 2],
 ) -> Result<(), FolderError> {
-    let run = Run { result: result.clone(), scenario: String::new(), events, samples: Vec::new() };
+    let run = Run {
+        result: result.clone(),
+        scenario: String::new(),
+        events,
+        samples: Vec::new(),
+        parts: Parts::default(),
+    };
     folder.write(html, report_html(&run).as_bytes())?;
     folder.write(json, result.to_json().as_bytes())
 }

@@ -2,6 +2,7 @@
 //!
 //! Numbers come from a fixed sequence, so the run is the same every time.
 
+use brunt_report::parts::Parts;
 use brunt_report::result::*;
 use brunt_report::{Event, Run, RunResult, Timestamp};
 use brunt_stats::{Meter, Reading};
@@ -78,7 +79,13 @@ pub(crate) fn run(passes: bool) -> Run {
             },
         },
     };
-    Run { result, scenario: SCENARIO.to_owned(), events: events(), samples }
+    Run {
+        result,
+        scenario: SCENARIO.to_owned(),
+        events: events(),
+        samples,
+        parts: Parts::default(),
+    }
 }
 
 const SCENARIO: &str = "[test]\nkind = \"performance\"\nduration = \"20min\"\nseed = 7\n\n[[instance]]\nlog = \"/data/log1\"\ndatabases = [\"/data/db1/sample1.edb\"]\n";

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use brunt_lab::Simulated;
+use brunt_report::parts::Parts;
 use brunt_report::result::RunResult;
 use brunt_report::{Counters, Run, RunFolder, streams, sum_in, together};
 use brunt_run::{Sample, Sum};
@@ -37,6 +38,7 @@ pub(super) fn begin(
                 scenario: String::new(),
                 events: Vec::new(),
                 samples: Vec::new(),
+                parts: Parts::default(),
             });
             together(runs.collect(), None)?.result
         }
