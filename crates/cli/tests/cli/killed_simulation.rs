@@ -81,6 +81,7 @@ fn a_simulation_that_was_killed_is_judged_by_its_journal() {
     assert!(text.contains("INTERRUPTED") && text.contains("it was killed"), "{text}");
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("<svg"), "what it recorded is drawn");
+    assert!(page.contains("Utilisation of drives"), "that of its array, too");
     let resumed = said(&answer(home.path(), &["run", "--resume", folder.to_str().unwrap()]));
     assert!(resumed.starts_with("error: "), "{resumed}");
 }
@@ -92,6 +93,8 @@ fn servers_of_a_simulation_that_was_killed_are_added_up() {
     let servers = result["storage"]["servers"].as_array().unwrap();
     assert_eq!(servers.len(), 2);
     let iops = |result: &Value| result["storage"]["achieved_iops"].as_f64().unwrap();
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("Utilisation of drives"));
     let own = ["ANNA", "BERT"].map(|name| iops(&judged(home.path(), &folder.join(name))));
     assert!((own[0] + own[1] - iops(&result)).abs() < 1e-6 * iops(&result));
     let sentence = result["storage"]["details"]["sentence"].as_str().unwrap();

@@ -126,7 +126,8 @@ fn the_load_while_degraded_stands_beside_that_of_the_whole_test() {
     let text = said(&output);
     assert!(text.contains("by the state of the groups\n"), "{text}");
     let report = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert_eq!(report.matches("<rect class=\"state\"").count(), 3);
+    assert_eq!(report.matches("<rect class=\"state\"").count(), 3 + 7);
+    assert!(report.contains("Busiest drives while degraded: "), "{text}");
     assert!(report.contains("</time> drive 1 failed</li>"), "{text}");
 }
 
@@ -197,6 +198,18 @@ fn several_servers_share_the_storage_and_have_folders_of_their_own() {
     }
     let log = fs::read_to_string(folder.join("latency.hlog")).unwrap();
     assert!(log.contains("Tag=ANNA.DB1.read,") && log.contains("Tag=BERT.DB1.read,"));
+    // The first server tells of the array that both share.
+    let tells = ["ANNA", "BERT", ""].map(|own| {
+        let table = fs::read_to_string(folder.join(own).join("counters.csv")).unwrap();
+        table.contains(",array: controller 0,,,")
+    });
+    assert_eq!(tells, [true, false, true]);
+    let pictures = |report: &str| report.matches("role=\"img\"").count();
+    let report = fs::read_to_string(folder.join("report.html")).unwrap();
+    let again = brunt(home.path()).args(["report", "--out=again.html"]).arg(&folder).output();
+    assert_eq!(again.unwrap().status.code(), Some(0));
+    let again = fs::read_to_string(home.path().join("again.html")).unwrap();
+    assert_eq!([&report, &again].map(|report| pictures(report)), [4 + 7; 2]);
 }
 
 #[test]

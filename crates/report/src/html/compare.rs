@@ -139,7 +139,7 @@ fn curve(
         let mean = values.map_or(f64::NAN, |v| v.iter().sum::<f64>() / v.len() as f64);
         (middle(&series[0][at]), mean)
     };
-    Curve { name, points: (0..length).map(point).collect(), drawn: Drawn::Line }
+    Curve { name: name.into(), points: (0..length).map(point).collect(), drawn: Drawn::Line }
 }
 
 fn over_time(title: &'static str, y: Axis, curves: Vec<Curve>) -> Plot {
@@ -175,10 +175,14 @@ fn latencies(
 
 /// The distribution of read latencies; of several runs, that of the first of each side.
 fn spread(a: &[(String, Run)], b: &[(String, Run)]) -> Plot {
-    let curve = |name, runs: &[(String, Run)]| {
+    let curve = |name: &'static str, runs: &[(String, Run)]| {
         let all = &runs[0].1.result.storage.details.distributions;
         let found = all.iter().find(|one| one.name == "database read");
-        Curve { name, points: found.map(steps).unwrap_or_default(), drawn: Drawn::Line }
+        Curve {
+            name: name.into(),
+            points: found.map(steps).unwrap_or_default(),
+            drawn: Drawn::Line,
+        }
     };
     let (first_a, first_b) = match a.len() {
         1 => ("A", "B"),
@@ -253,8 +257,8 @@ fn over_runs(title: &'static str, figure: &crate::compare::HistoryFigure) -> Plo
     let levels =
         (0..figure.values.len()).map(|at| (at as f64 + 1.0, level(at).unwrap_or(mean.exp())));
     let curves = vec![
-        Curve { name: "run", points: points.collect(), drawn: Drawn::Line },
-        Curve { name: "mean", points: levels.collect(), drawn: Drawn::Line },
+        Curve { name: "run".into(), points: points.collect(), drawn: Drawn::Line },
+        Curve { name: "mean".into(), points: levels.collect(), drawn: Drawn::Line },
     ];
     let unit = match figure.unit.as_str() {
         "/s" => "per second",

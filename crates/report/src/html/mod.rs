@@ -35,7 +35,7 @@ pub use sweep::{SweepOutcome, SweepPage, SweepPicture, SweepPoint, sweep_html};
 use brunt_units::ByteSize;
 use serde::Serialize;
 
-use crate::pictures::{Pictures, View};
+use crate::pictures::{Pictures, View, waits};
 use crate::result::{IoNumbers, Quantity, RunResult, Work, World, states_table};
 use crate::table::{Cell, Column, Row, Table};
 use crate::{Event, Run, counted, decimals, grouped};
@@ -165,7 +165,7 @@ fn report_for(run: &Run, served: Option<&Served>) -> String {
         hosts: tables::fleet(result),
         prediction: tables::prediction(result),
         rules: tables::rules(result),
-        pictures: Pictures::seen(run, view),
+        pictures: waits::added(Pictures::seen(run, view), run, view),
         states: states_table(&result.storage.states)
             .titled("By the state of the groups")
             .noted("A sample counts for the worst state that any group of drives had in it."),

@@ -111,7 +111,7 @@ fn curve(
         let middle = one.begin_s + one.length_s / 2.0;
         (middle, number(one).unwrap_or(f64::NAN))
     };
-    Curve { name, points: page.intervals.iter().map(point).collect(), drawn }
+    Curve { name: name.into(), points: page.intervals.iter().map(point).collect(), drawn }
 }
 
 fn plot(page: &StoragePage<'_>, title: &'static str, curves: Vec<Curve>, y: Axis) -> Plot {

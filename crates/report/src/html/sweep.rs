@@ -131,7 +131,7 @@ fn curve(page: &SweepPage<'_>, name: &'static str, which: Which, figure: usize) 
     });
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    Curve { name, points, drawn: Drawn::Line }
+    Curve { name: name.into(), points, drawn: Drawn::Line }
 }
 
 fn curves(page: &SweepPage<'_>, picture: &SweepPicture) -> Vec<Curve> {

@@ -7,6 +7,7 @@
 
 pub(crate) mod happened;
 mod view;
+pub(crate) mod waits;
 
 pub use view::{Part, View};
 
@@ -131,7 +132,7 @@ impl Load<'_> {
         let number = |sample: &Sample| number(sample).unwrap_or(f64::NAN);
         let points = self.points.iter();
         Curve {
-            name,
+            name: name.into(),
             points: points.map(|sample| (middle(sample), number(sample))).collect(),
             drawn,
         }
@@ -295,7 +296,7 @@ fn spread(run: &Run, view: &View) -> Plot {
             found.map(|distribution| (name, distribution))
         })
         .map(|(name, distribution)| Curve {
-            name,
+            name: name.into(),
             points: steps(distribution),
             drawn: if name == "read" { Drawn::Area } else { Drawn::Line },
         })

@@ -194,6 +194,11 @@ impl Axis {
         format!("{scale} {} {}", self.from, self.to)
     }
 
+    /// Whether `value` lies between the ends.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        (self.from..=self.to).contains(&value)
+    }
+
     /// Whether `value` lies beyond the end.
     pub(super) fn is_above(&self, value: f64) -> bool {
         value > self.to

@@ -15,6 +15,8 @@
 //! solid. A point that is not a number, or not above zero on a logarithmic axis, makes a gap in the
 //! curve.
 
+use std::borrow::Cow;
+
 mod axis;
 mod intervals;
 mod limit;
@@ -48,7 +50,7 @@ pub const BOTTOM: f64 = HEIGHT - 44.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) drawn: Drawn,
 }
@@ -150,7 +152,7 @@ impl Plot {
     /// What its curves and marks are.
     pub fn legend(&self) -> Vec<Key> {
         let curves = self.curves.iter().enumerate().map(|(number, curve)| Key {
-            name: curve.name.to_owned(),
+            name: curve.name.to_string(),
             number,
             is_mark: false,
         });
@@ -236,7 +238,7 @@ mod tests {
     use super::*;
 
     fn curve(points: Vec<(f64, f64)>, drawn: Drawn) -> Curve {
-        Curve { name: "mean", points, drawn }
+        Curve { name: "mean".into(), points, drawn }
     }
 
     fn path_of(html: &str) -> &str {

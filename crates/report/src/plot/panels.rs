@@ -336,13 +336,13 @@ impl Panels {
         }
         for (curve, colour) in &panel.curves {
             line(svg, &format!("curve c{colour}"), [x, base - 4.5, x + KEY, base - 4.5]);
-            label(svg, "", "start", [x + KEY + GAP, base], curve.name);
-            x += key_width(form, curve.name);
+            label(svg, "", "start", [x + KEY + GAP, base], &curve.name);
+            x += key_width(form, &curve.name);
         }
     }
 
     fn legend_fits(&self, panel: &Panel, form: &Form) -> bool {
-        let keys = panel.curves.iter().map(|(curve, _)| key_width(form, curve.name));
+        let keys = panel.curves.iter().map(|(curve, _)| key_width(form, &curve.name));
         let keys = if panel.curves.len() < 2 { 0.0 } else { keys.sum() };
         width(form, &panel.head()) * BOLD + keys + 3.0 * GAP <= form.width
     }
@@ -403,7 +403,7 @@ impl Panels {
         write!(
             svg,
             "<path class=\"curve c{colour}\" d=\"{path}\" data-name=\"{}\" data-values=\"{}\" data-unit=\"{}\"/>",
-            escape(curve.name),
+            escape(&curve.name),
             values.join(" "),
             escape(&panel.y.unit)
         )
@@ -493,7 +493,7 @@ mod tests {
 
     fn panels(events: &[(f64, &str)]) -> Panels {
         let curve = Curve {
-            name: "reads",
+            name: "reads".into(),
             points: vec![(10.0, 100.0), (30.0, f64::NAN), (50.0, 900.0), (70.0, 90.0)],
             drawn: Drawn::Area,
         };

@@ -52,7 +52,7 @@ pub(super) fn of_curve(curve: &Curve, at: &[f64], is_stairs: bool) -> String {
     };
     let values: Vec<String> =
         at.iter().map(|x| value(x).map_or_else(|| "-".to_owned(), shown)).collect();
-    let name = escape(curve.name);
+    let name = escape(&curve.name);
     format!(" data-name=\"{name}\" data-values=\"{}\"", values.join(" "))
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn curve(points: Vec<(f64, f64)>) -> Curve {
-        Curve { name: "a <b>", points, drawn: Drawn::Line }
+        Curve { name: "a <b>".into(), points, drawn: Drawn::Line }
     }
 
     #[test]

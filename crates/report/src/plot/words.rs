@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_picture_is_said_with_its_limits() {
-        let curve = |name, values: [f64; 3]| Curve {
-            name,
+        let curve = |name: &'static str, values: [f64; 3]| Curve {
+            name: name.into(),
             points: (0..3).map(f64::from).zip(values).collect(),
             drawn: Drawn::Line,
         };

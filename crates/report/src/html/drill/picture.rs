@@ -69,7 +69,7 @@ fn curve(
     of: impl Fn(&DrillSample) -> Option<f64>,
 ) -> Curve {
     let point = |one: &DrillSample| (middle(one), of(one).unwrap_or(f64::NAN));
-    Curve { name, points: points.iter().map(point).collect(), drawn }
+    Curve { name: name.into(), points: points.iter().map(point).collect(), drawn }
 }
 
 /// `points` with one in each outage, so that no curve runs through it: what logs hold stays as it
@@ -344,7 +344,7 @@ mod tests {
         let rates = |burst: f64| {
             let mut points: Vec<_> = (0..100).map(|at| (f64::from(at), 100.0)).collect();
             points[0].1 = burst;
-            tall_enough(&[(Curve { name: "", points, drawn: Drawn::Line }, 0)])
+            tall_enough(&[(Curve { name: "".into(), points, drawn: Drawn::Line }, 0)])
         };
         assert_eq!([rates(399.0), rates(1_600.0)], [399.0, 130.0]);
         assert_eq!(tall_enough(&[]), 0.0);
