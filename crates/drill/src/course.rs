@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use brunt_report::result::{DrillEvent, DrillPhase, DrillSample};
-use brunt_run::{Interval, Listener, Recorded};
+use brunt_run::{Interval, Listener, Recorded, Row};
 use brunt_stats::Reading;
 use brunt_units::{Span, Time};
 
@@ -60,11 +60,11 @@ impl Course {
         self.borders.borrow_mut().push((at, name.to_owned()));
     }
 
-    /// Closes a sample at `now`: `measured`, without its time.
-    pub fn close(&self, now: Time, measured: DrillSample) {
+    /// Closes a sample at `now`: `measured`, without its time; `more` rows are only in the record.
+    pub fn close(&self, now: Time, measured: DrillSample, more: Vec<Row>) {
         let length = now.since(self.closed_at.get());
         if length > Span::ZERO {
-            self.push(now, length.as_seconds(), measured);
+            self.push(now, length.as_seconds(), measured, more);
         }
     }
 
@@ -78,19 +78,21 @@ impl Course {
         }
         let silence = begun.since(self.closed_at.get());
         if silence > length {
-            self.push(begun, silence.as_seconds(), DrillSample::default());
+            self.push(begun, silence.as_seconds(), DrillSample::default(), Vec::new());
         }
-        self.push(now, measured.length_s, measured);
+        self.push(now, measured.length_s, measured, Vec::new());
     }
 
-    fn push(&self, now: Time, length_s: f64, measured: DrillSample) {
+    fn push(&self, now: Time, length_s: f64, measured: DrillSample, more: Vec<Row>) {
         self.closed_at.set(now);
         let sample = DrillSample { at_s: self.second(now), length_s, ..measured };
         self.samples.borrow_mut().push(sample);
         // What was measured before it began is forgotten.
         let has_begun = !self.borders.borrow().is_empty();
         if let Some(listener) = self.listener.as_ref().filter(|_| has_begun) {
-            let sample = Arc::new(samples::recorded(&sample));
+            let mut sample = samples::recorded(&sample);
+            sample.rows.extend(more);
+            let sample = Arc::new(sample);
             listener.recorded(&Recorded { sample, ..Recorded::default() });
         }
     }

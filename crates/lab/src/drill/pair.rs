@@ -8,7 +8,7 @@
 //! A planned failover begins with a clean shutdown and has no replay. Work of servers runs in tasks
 //! of their hosts; meanwhile sessions are tended, samples closed, and what the pair reports is noted.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use brunt_array::{Failover, Incident, NoteKind, PairIncident, Scheduled, Site};
@@ -22,6 +22,8 @@ use brunt_run::{Listener, Stop};
 use brunt_scenario::{Decision, Drill};
 use brunt_units::{ByteSize, Span, Time};
 use brunt_world::Task;
+
+use crate::gauge::parts::Marks;
 
 use super::mail_server::{DrillEngine, MailServer, checksum};
 use super::sites::Sites;
@@ -63,6 +65,8 @@ pub(super) struct ArrayPair<T: DrillEngine> {
     pub(super) servers: Vec<MailServer<T>>,
     pub(super) rehearsal: Rehearsal,
     notes_seen: Cell<usize>,
+    /// The parts of the arrays at the end of the newest sample.
+    marks: RefCell<Marks>,
     /// The share of the load that is wanted now, in percent.
     share: Cell<u32>,
     /// When the drill is to be over.
@@ -138,6 +142,7 @@ impl<T: DrillEngine> Pair for ArrayPair<T> {
                 let _ = serving.interval();
             }
         }
+        self.marks.replace(Marks::begin(std::slice::from_ref(&self.sites.array)));
         let last = self.plan.timeline.last().map_or(Span::ZERO, |one| Span(one.at.0));
         self.end.set(self.now() + last + self.plan.patience);
         Ok(())
@@ -189,7 +194,13 @@ impl<T: DrillEngine> Pair for ArrayPair<T> {
             full_in_s: full.min().map(Span::as_seconds),
             ..measured(&intervals)
         };
-        self.rehearsal.course.close(self.now(), sample);
+        let course = &self.rehearsal.course;
+        let length = self.now().since(course.closed_at());
+        if length > Span::ZERO {
+            let array = std::slice::from_ref(&self.sites.array);
+            let parts = self.marks.borrow_mut().sample(array, &self.sites.names, length);
+            course.close(self.now(), sample, parts);
+        }
         self.observe_pair();
         self.forget();
         self.rehearsal.progress();
@@ -392,6 +403,7 @@ impl<T: DrillEngine> ArrayPair<T> {
             servers,
             rehearsal,
             notes_seen: Cell::new(0),
+            marks: RefCell::default(),
             share: Cell::new(100),
             end: Cell::default(),
         }

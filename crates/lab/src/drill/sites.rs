@@ -28,6 +28,7 @@ use brunt_world_virtual::{
 use super::DrillError;
 use super::mirror::Mirror;
 use crate::device::{ArrayDevice, SharedArray};
+use crate::gauge::parts::Names;
 use crate::server::plan_of;
 use crate::storage::NAMES_LATENCY;
 
@@ -81,6 +82,7 @@ pub(crate) struct Replicated {
 pub(crate) struct TwoSites {
     pub(crate) made: VirtualWorld,
     pub(crate) array: SharedArray,
+    pub(crate) names: Rc<Vec<Names>>,
     pub(crate) mirror: Rc<RefCell<Mirror>>,
     pub(crate) volumes: Rc<Vec<Replicated>>,
 }
@@ -91,6 +93,7 @@ pub(crate) struct Sites {
     pub(crate) world: World,
     pub(crate) machine: Machine,
     pub(crate) array: SharedArray,
+    pub(crate) names: Rc<Vec<Names>>,
     pub(crate) mirror: Rc<RefCell<Mirror>>,
     pub(crate) volumes: Rc<Vec<Replicated>>,
 }
@@ -151,7 +154,8 @@ impl TwoSites {
         });
         let mirror = Rc::new(RefCell::new(mirror));
         made.machine.follow(Rc::<RefCell<Mirror>>::clone(&mirror));
-        Ok(Self { made, array, mirror, volumes: Rc::new(replicated) })
+        let names = Rc::new(Names::of(&scenario.arrays));
+        Ok(Self { made, array, names, mirror, volumes: Rc::new(replicated) })
     }
 
     pub(crate) fn sites(&self) -> Sites {
@@ -159,6 +163,7 @@ impl TwoSites {
             world: self.made.world.clone(),
             machine: self.made.machine.clone(),
             array: self.array.clone(),
+            names: Rc::clone(&self.names),
             mirror: Rc::clone(&self.mirror),
             volumes: Rc::clone(&self.volumes),
         }
