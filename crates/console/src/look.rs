@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brunt_report::Run;
+use brunt_report::parts::What;
 use brunt_run::Stream;
 use brunt_units::Span;
 
 use crate::progress::Progress;
-
-/// The end of the name of a stream: seconds until a log is full.
-const FULL_IN: &str = "log full in s";
 
 /// A run at one moment.
 #[derive(Clone, Debug)]
@@ -32,10 +30,11 @@ pub struct Look {
 impl Look {
     /// How soon the first of its write history logs is full, as its newest sample says.
     pub fn full_in(&self) -> Option<Span> {
-        let logs = self.streams.iter().filter(|(name, _)| name.ends_with(FULL_IN));
-        let newest = logs.filter_map(|(_, stream)| stream.values.last());
-        let seconds = newest.map(|(seconds, _)| *seconds).reduce(f64::min);
-        seconds.map(Span::from_seconds)
+        let parts = &self.run.parts;
+        let last = parts.samples().len().checked_sub(1)?;
+        let logs = parts.series(What::FullIn).filter_map(|(_, values)| values.last());
+        let growing = logs.filter(|(sample, _)| *sample == last);
+        growing.map(|(_, seconds)| *seconds).reduce(f64::min).map(Span::from_seconds)
     }
 }
 

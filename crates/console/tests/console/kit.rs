@@ -22,7 +22,13 @@ pub(crate) fn look(samples: u64, state: State) -> Look {
         Rule::at_most(RuleId::DatabaseReadAverage, "ms", 20.0, Some(34.0)).about("DB 1"),
         Rule::at_most(RuleId::IoErrors, "", 0.0, Some(1.0)),
     ];
-    let run = Run { result, scenario: String::new(), events: Vec::new(), samples: Vec::new() };
+    let run = Run {
+        result,
+        scenario: String::new(),
+        events: Vec::new(),
+        samples: Vec::new(),
+        parts: Default::default(),
+    };
     Look {
         name: "2026-demo".to_owned(),
         run_id: "0f3c".to_owned(),

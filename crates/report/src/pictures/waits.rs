@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn real_storage_has_no_such_pictures() {
-        let pictures = added(pictures(&[]), &run(&[&[("host: cpu", 5.0)]]));
+        let pictures = added(pictures(&[]), &run(&[&[("host: cpu", 5.0)]]), &View::default());
         assert_eq!((pictures.drawn.len(), pictures.note.as_str()), (1, "Said before."));
     }
 
@@ -386,7 +386,7 @@ mod tests {
             &[("array: drive 8", 0.75)],
             &[("array: drive 8", 0.5), ("array: drive 1", 0.25)],
         ]);
-        let pictures = added(pictures(&[(9.0, 40.0, "rebuilding")]), &run);
+        let pictures = added(pictures(&[(9.0, 40.0, "rebuilding")]), &run, &View::default());
         let note = "Said before. Busiest drives while rebuilding: 8 (75 %), 1 (19 %).";
         assert_eq!(pictures.note, note);
         let titles: Vec<&str> = pictures.drawn.iter().map(|plot| plot.title).collect();
@@ -402,7 +402,7 @@ mod tests {
         let names: Vec<String> = (0..40).map(|number| format!("array: queue {number}")).collect();
         let rows = (0_u8..).zip(&names).map(|(number, name)| (name.as_str(), f64::from(number)));
         let rows: Vec<(&str, f64)> = rows.collect();
-        let pictures = added(pictures(&[]), &run(&[&rows]));
+        let pictures = added(pictures(&[]), &run(&[&rows]), &View::default());
         let names: Vec<&str> = curves(&pictures, "Queues").iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["group 39", "group 38", "group 37", "group 36"]);
     }
@@ -417,7 +417,7 @@ mod tests {
             ("array: b: read time in seek", 8.0),
             ("array: b: read time in rotation", 1.0),
         ]]);
-        let pictures = added(pictures(&[]), &run);
+        let pictures = added(pictures(&[]), &run, &View::default());
         let curves = curves(&pictures, "Where a database read's time goes");
         assert_eq!(curves, [("seek and rotation", vec![6.0])]);
     }
