@@ -25,8 +25,8 @@ pub(super) fn in_address(text: &str) -> String {
 pub(super) fn plain(site: &Site) -> String {
     let program = escape(site.program);
     format!(
-        "<div class=\"bar\"><nav aria-label=\"Console\"><a href=\"/\">Runs</a>\
-         <span>{program} console</span></nav></div>"
+        "<section class=\"bar\" aria-label=\"Console\"><nav aria-label=\"Pages\"><a href=\"/\">Runs</a>\
+         <span>{program} console</span></nav></section>"
     )
 }
 
@@ -35,8 +35,8 @@ pub(super) fn of_list(served: &mut Served, shelf_version: u64, program: &str) {
     let program = escape(program);
     let heard = unheard();
     served.bar = format!(
-        "<div class=\"bar\" data-events=\"/events?version={shelf_version}\">\
-         <nav aria-label=\"Console\"><span>{program} console</span></nav>{heard}</div>"
+        "<section class=\"bar\" aria-label=\"Console\" data-events=\"/events?version={shelf_version}\">\
+         <nav aria-label=\"Pages\"><span>{program} console</span></nav>{heard}</section>"
     );
 }
 
@@ -48,7 +48,7 @@ fn unheard() -> &'static str {
 fn head(name: &str, events: &str, links: &str, site: &Site) -> String {
     let program = escape(site.program);
     format!(
-        "<div class=\"bar\" data-events=\"{}\"><nav aria-label=\"Console\"><a href=\"/\">Runs</a>\
+        "<section class=\"bar\" aria-label=\"Console\" data-events=\"{}\"><nav aria-label=\"Pages\"><a href=\"/\">Runs</a>\
          <span aria-current=\"page\">{}</span>{links}<span>{program} console</span></nav>{}",
         escape(events),
         escape(name),
@@ -64,7 +64,7 @@ fn events_of(name: &str, sample: Option<u64>, known: &Known) -> String {
 
 pub(super) fn of_other(other: &Other, book: &Book, site: &Site) -> String {
     let events = events_of(&other.name, None, &book.known);
-    format!("{}</div>", head(&other.name, &events, "", site))
+    format!("{}</section>", head(&other.name, &events, "", site))
 }
 
 /// Of the page of a run.
@@ -97,7 +97,7 @@ pub(super) fn of_run(
         );
     }
     html += &choice(look, book, chosen);
-    html + "</div>"
+    html + "</section>"
 }
 
 /// What it is doing: state, phase, and the number of samples.

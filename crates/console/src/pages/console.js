@@ -12,7 +12,15 @@ const steps = (part, element) => {
   return way;
 };
 
-const replace = (old, fresh) => {
+// What was filled in stays, whatever the run does meanwhile.
+const fields = root => [...root.querySelectorAll('input, select')].map(one =>
+  one.type === 'radio' ? [`${one.name} ${one.value}`, 'checked', one] : [one.name, 'value', one]);
+
+const replace = (old, fresh, keeps) => {
+  if (keeps) {
+    const filled = new Map(fields(old).map(([name, what, one]) => [name, one[what]]));
+    for (const [name, what, one] of fields(fresh)) if (filled.has(name)) one[what] = filled.get(name);
+  }
   const open = [...old.querySelectorAll('details')].map(one => one.open);
   const focused = old.contains(document.activeElement) ? steps(old, document.activeElement) : undefined;
   const scrolled = [...old.querySelectorAll('.scroll')].map(one => [one.scrollLeft, one.scrollTop]);
@@ -25,27 +33,25 @@ const replace = (old, fresh) => {
   focused?.reduce((at, step) => at?.children[step], fresh)?.focus({ preventScroll: true });
 };
 
-const refresh = async (address = location.href) => {
+const refresh = async (keeps = true) => {
   if (page.busy) { page.again = true; return; }
   page.busy = true;
   try {
-    const answer = await fetch(address, { credentials: 'same-origin' });
+    const answer = await fetch(location.href, { credentials: 'same-origin' });
     if (!answer.ok) throw new Error(answer.status === 404 ? 'This run is not there any more.' : await answer.text());
     const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const before = keyed(document), after = keyed(fresh);
     const isSame = [...before.keys()].join('\n') === [...after.keys()].join('\n');
     if (isSame) {
       for (const [key, part] of after) {
-        // A form that is being filled in stays as it is.
-        if (part.matches('.choice') && before.get(key).contains(document.activeElement)) continue;
         const html = part.outerHTML;
-        if ((page.shown.get(key) ?? before.get(key).outerHTML) !== html) replace(before.get(key), document.adoptNode(part));
+        if ((page.shown.get(key) ?? before.get(key).outerHTML) !== html) replace(before.get(key), document.adoptNode(part), keeps);
         page.shown.set(key, html);
       }
     } else {
       for (const name of ['.bar', 'main']) {
         const old = document.querySelector(name), part = fresh.querySelector(name);
-        if (old && part) replace(old, document.adoptNode(part));
+        if (old && part) replace(old, document.adoptNode(part), keeps);
       }
       page.shown = new Map([...keyed(document)].map(([key, part]) => [key, part.outerHTML]));
     }
@@ -110,7 +116,7 @@ const zoom = svg => {
 const show = form => {
   const chosen = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
   history.pushState(null, '', `${location.pathname}?${chosen}`);
-  refresh();
+  refresh(false);
 };
 
 document.addEventListener('submit', event => {
@@ -119,7 +125,7 @@ document.addEventListener('submit', event => {
     show(event.target);
   }
 });
-addEventListener('popstate', () => refresh());
+addEventListener('popstate', () => refresh(false));
 document.querySelectorAll('svg[data-x]').forEach(zoom);
 for (const [key, part] of keyed(document)) page.shown.set(key, part.outerHTML);
 
