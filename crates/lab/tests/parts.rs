@@ -106,23 +106,27 @@ fn samples_add_up_to_the_whole_collection() {
 
 #[test]
 fn servers_that_share_an_array_tell_of_it_once() {
-    let text = include_str!("../../../examples/two-servers.toml");
+    let example = include_str!("../../../examples/two-servers.toml");
+    let (text, _) = example.split_once("[[event]]").unwrap();
     let (samples, model) = simulated(text, &["test.duration=60s", "test.min_warmup=5s"]);
     let has_parts = |sample: &Arc<Sample>| sample.rows.iter().any(|row| is_of_array(&row.stream));
-    assert!(samples[0].iter().skip(1).all(has_parts));
+    // The measurement begins anew when the last server begins to collect.
+    let without = samples[0].iter().filter(|sample| !has_parts(sample)).count();
+    assert!(without <= 1 && samples[0].len() >= 10, "{without} of {}", samples[0].len());
     assert!(!samples[1].iter().any(has_parts));
     let parts = Parts::of(samples[0].iter().map(AsRef::as_ref));
     assert_eq!(means(&parts, What::Controller).len(), model.arrays[0].controllers.len());
 }
 
+/// Two groups with a database each do about the same, until a drive of one of them fails.
 #[test]
 fn the_group_that_rebuilds_works_more_than_the_others() {
     let text = EXAMPLE
-        .replace("name = \"logs\"\nlevel = \"raid10\"", "name = \"logs\"\nlevel = \"raid5\"")
+        .replace("\"database 2\"\ngroup = \"databases\"", "\"database 2\"\ngroup = \"logs\"")
         .replace("count = 8\n", "count = 9\n")
         .replace("[array]\n", "[array]\nspares = 1\n");
-    let text = format!("{text}\n[[event]]\nat = \"65s\"\nwhat = \"drive fails\"\ndrive = 5\n");
-    let (samples, model) = simulated(&text, &["test.duration=2min", "test.min_warmup=5s"]);
+    let text = format!("{text}\n[[event]]\nat = \"170s\"\nwhat = \"drive fails\"\ndrive = 2\n");
+    let (samples, model) = simulated(&text, &["test.duration=3min", "test.min_warmup=5s"]);
     let rebuilding = model.states.iter().find(|state| state.state == "rebuilding").unwrap();
     let parts = Parts::of(samples[0].iter().map(AsRef::as_ref));
     let offset = samples[0][0].begin.since(Time::ZERO).as_seconds();
@@ -137,16 +141,16 @@ fn the_group_that_rebuilds_works_more_than_the_others() {
         };
         let values = values.iter().filter(|(sample, _)| is_wanted(*sample));
         let values: Vec<f64> = values.map(|(_, value)| *value).collect();
-        assert!(!values.is_empty());
+        assert!(values.len() > 3, "{what:?} {name} {in_rebuild}: {values:?}");
         values.iter().sum::<f64>() / values.len() as f64
     };
     let of_groups =
         |in_rebuild| ["databases", "logs"].map(|name| busy(What::BusiestDrive, name, in_rebuild));
-    let ([databases_before, logs_before], [databases, logs]) = (of_groups(false), of_groups(true));
-    assert!(logs_before < databases_before, "{logs_before} {databases_before}");
-    assert!(logs > databases, "{logs} {databases}");
-    // The spare is in no group, and among the busiest drives.
-    assert!(busy(What::Drive, "8", true) > 0.5);
+    let ([failing, other], [rebuilt, whole]) = (of_groups(false), of_groups(true));
+    assert!((failing - other).abs() < 0.1, "{failing} {other}");
+    assert!(rebuilt > whole + 0.2, "{rebuilt} {whole}");
+    // The other half of the mirror is read for the rebuild.
+    assert!(busy(What::Drive, "3", true) > whole + 0.2);
 }
 
 /// While the link is lost, the write history logs of both groups fill, and say when they are full.

@@ -1,6 +1,6 @@
 //! Samples of several servers, added up in every way in which they can be split.
 
-use brunt_run::{Histogram, Row, Sample, Sum, Value};
+use brunt_run::{Histogram, Row, Sample, Sum, Value, is_of_array, is_of_server};
 use brunt_stats::{Latencies, Reading};
 use brunt_units::{Span, Time};
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ proptest! {
                 true => prop_assert_eq!(reading, &wanted),
                 false => prop_assert_eq!([reading.p50, reading.p99, reading.p999], [None; 3]),
             }
-            prop_assert!(sample.rows.iter().all(|row| !row.stream.contains(['.', ':'])));
+            prop_assert!(sample.rows.iter().all(|row| is_of_server(&row.stream) || is_of_array(&row.stream)));
         }
     }
 }

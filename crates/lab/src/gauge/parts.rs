@@ -379,7 +379,7 @@ mod tests {
         let front = |work: f64| FrontWork {
             controllers: vec![work; 40],
             ports: vec![[work, 0.0]; 200],
-            between: Some(0.5),
+            between: Some(work / 10.0),
         };
         let asked = Asked { reads: 30, writes: 10, read_ns: 30_000_000 };
         let to = Mark {
