@@ -54,6 +54,9 @@ struct Over<'a> {
     timeline: Timeline,
 }
 
+/// Numbers of samples, and what was measured in them.
+type Measured<'a> = &'a [(usize, f64)];
+
 /// Values of all points, not a number where nothing was measured.
 type Values = Vec<f64>;
 
@@ -90,7 +93,7 @@ impl<'a> Over<'a> {
         self.parts.samples()[sample].1
     }
 
-    fn over_time(&self, values: &[(usize, f64)]) -> Values {
+    fn over_time(&self, values: Measured<'_>) -> Values {
         self.means(values.iter().copied(), |sample| self.length(sample))
     }
 
@@ -245,7 +248,7 @@ impl<'a> Over<'a> {
 
     /// The LUNs on which hosts waited longest for all their reads together.
     fn luns(&self) -> Option<Plot> {
-        let rates: BTreeMap<(Option<&str>, &str), &[(usize, f64)]> = self
+        let rates: BTreeMap<(Option<&str>, &str), Measured<'_>> = self
             .parts
             .series(What::Lun)
             .map(|(part, values)| ((part.array.as_deref(), part.name.as_str()), values))
