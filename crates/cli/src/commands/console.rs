@@ -84,6 +84,9 @@ pub enum ConsoleError {
         "--listen {0}: other machines reach this address, so it needs --token-file\n  nothing is encrypted there; from elsewhere: ssh -L 8080:127.0.0.1:8080 HOST, with --listen 127.0.0.1:8080"
     )]
     Exposed(SocketAddr),
+    /// Nobody could say what it is called.
+    #[error("--listen {0}: names no address, and requests are answered only under the one that is printed\n  for example: --listen 192.0.2.7:{port}", port = .0.port())]
+    Nameless(SocketAddr),
     /// The token.
     #[error("--token-file {0}")]
     Token(#[from] TokenError),
@@ -126,6 +129,9 @@ pub fn run(args: &ConsoleArgs, output: &Output) -> Result<Exit, ConsoleError> {
     };
     if !args.listen.ip().is_loopback() && args.token_file.is_none() {
         return Err(ConsoleError::Exposed(args.listen));
+    }
+    if args.listen.ip().is_unspecified() {
+        return Err(ConsoleError::Nameless(args.listen));
     }
     let bell = Bell::of(args, output)?;
     let console = Console {

@@ -191,7 +191,7 @@ fn command(plan: &AlarmPlan, notice: &Notice) -> Command {
     Command {
         argv: plan.run.value.clone(),
         environment,
-        input: notice.to_json().into_bytes(),
+        input: format!("{}\n", notice.to_json()).into_bytes(),
         timeout: plan.timeout,
     }
 }

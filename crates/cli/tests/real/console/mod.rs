@@ -2,10 +2,15 @@
 //! what a user would, and say what they saw.
 
 use std::ffi::OsStr;
-use std::fs::{File, read_to_string};
+use std::fs::{File, Permissions, read_dir, read_to_string};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::LENIENT;
 
@@ -81,4 +86,36 @@ fn prometheus_answers_with_the_figures_of_the_result() {
         true => look(OsStr::new("python3"), "prometheus.py"),
         false => skip("there is no Prometheus"),
     }
+}
+
+#[test]
+fn a_test_that_ends_while_nobody_looks_tells_it() {
+    let home = tempfile::tempdir().unwrap();
+    let file = |name: &str| home.path().join(name);
+    std::fs::write(file("watched.toml"), SCENARIO).unwrap();
+    let told = file("told");
+    std::fs::write(file("tell-me"), format!("#!/bin/sh\ncat >> {}\n", told.display())).unwrap();
+    std::fs::set_permissions(file("tell-me"), Permissions::from_mode(0o700)).unwrap();
+    let alarm = "[[alarm]]\nwhen = \"run ended\"\nrun = [\"./tell-me\"]\n";
+    std::fs::write(file("alarms.toml"), alarm).unwrap();
+    std::fs::create_dir(file("runs")).unwrap();
+    let program = || {
+        let mut brunt = Command::new(env!("CARGO_BIN_EXE_brunt"));
+        brunt.current_dir(home.path()).stdin(Stdio::null()).stdout(Stdio::null());
+        brunt.stderr(Stdio::null());
+        brunt
+    };
+    let watching = ["console", "--headless", "--alarms", "alarms.toml", "--allow-exec"];
+    let mut console = program().args(watching).spawn().unwrap();
+    program().args(["run", "watched.toml"]).args(LENIENT).status().unwrap();
+    let line = (0..600).find_map(|_| {
+        thread::sleep(Duration::from_millis(100));
+        read_to_string(&told).ok().filter(|text| text.ends_with('\n'))
+    });
+    console.kill().unwrap();
+    console.wait().unwrap();
+    let line: Value = serde_json::from_str(&line.expect("something was told")).unwrap();
+    assert_eq!((&line["alarm"], &line["when"]), (&json!("raised"), &json!("run ended")));
+    let run = read_dir(file("runs")).unwrap().next().unwrap().unwrap();
+    assert_eq!(line["run"], json!(run.file_name().to_str().unwrap()));
 }
