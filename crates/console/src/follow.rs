@@ -11,8 +11,7 @@
 //! Reading costs processor time, and the test beside it may need that. So after a look that took a
 //! while the next one waits a hundred times as long.
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +19,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use brunt_host::runs;
 use brunt_report::points::Points;
-use brunt_report::{JOURNAL, NewsLine, ReadError, Run, RunFolder, journal_in, result_in};
-use brunt_run::{Entry, Folding, HostNews, Journal, News, Record};
+use brunt_report::{
+    JOURNAL, JournalFile, NewsLine, ReadError, Run, RunFolder, journal_in, result_in,
+};
+use brunt_run::{Entry, Folding, HostNews, News, Record};
 
 use crate::look::{Look, State};
 use crate::progress::Progress;
@@ -120,7 +121,7 @@ impl Seen {
 
 /// A journal that is being read.
 struct Open {
-    journal: Journal<BufReader<File>>,
+    journal: JournalFile,
     /// Device and number of the file.
     file: (u64, u64),
     folding: Folding,
@@ -249,7 +250,7 @@ impl Followed {
 }
 
 impl Open {
-    fn new(journal: Journal<BufReader<File>>, file: (u64, u64)) -> Self {
+    fn new(journal: JournalFile, file: (u64, u64)) -> Self {
         let (folding, run_id) = (Folding::default(), String::new());
         Self {
             journal,
@@ -303,8 +304,7 @@ const OTHER_RESULTS: [&str; 3] = ["points.json", "simulation.json", "comparison.
 pub(crate) fn has_result(folder: &Path) -> bool {
     let is_there =
         |name: &&str| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
-    result_in(folder).is_ok_and(|result| result.is_finished())
-        || OTHER_RESULTS.iter().any(|name| is_there(name))
+    result_in(folder).is_ok_and(|result| result.is_finished()) || OTHER_RESULTS.iter().any(is_there)
 }
 
 /// Whether `folder` is that of a run: it, and what it has, are no links.

@@ -11,9 +11,14 @@ pub(crate) const SMALLEST: f64 = 0.03;
 /// Runs that are read; the newest.
 const RUNS_MAX: usize = 200;
 
-/// The runs of `shelf` that did the work of the one called `name`, with their names, and why others
-/// could not be read; `None` when it cannot be read itself.
-pub(crate) fn of_same_work(name: &str, shelf: &Shelf) -> Option<(Vec<(String, Run)>, Vec<String>)> {
+/// Runs that did the same work, with their names, and why others could not be read.
+pub(crate) struct Series {
+    pub(crate) runs: Vec<(String, Run)>,
+    pub(crate) left_out: Vec<String>,
+}
+
+/// The runs of `shelf` that did the work of the one called `name`; `None` when it cannot be read.
+pub(crate) fn of_same_work(name: &str, shelf: &Shelf) -> Option<Series> {
     let own = brunt_host::runs::read(&shelf.runs.get(name)?.folder).ok()?.result;
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
     for (name, book) in shelf.runs.iter().rev() {
@@ -31,13 +36,15 @@ pub(crate) fn of_same_work(name: &str, shelf: &Shelf) -> Option<(Vec<(String, Ru
             Err(error) => left_out.push(error.to_string()),
         }
     }
-    Some((runs, left_out))
+    Some(Series { runs, left_out })
 }
 
 /// Figures of the run called `name`, which has ended, that differ from those of the stable runs
 /// before it.
 pub(crate) fn changes(name: &str, shelf: &Shelf) -> Vec<Change> {
-    let Some((mut runs, left_out)) = of_same_work(name, shelf) else { return Vec::new() };
+    let Some(Series { mut runs, left_out }) = of_same_work(name, shelf) else {
+        return Vec::new();
+    };
     let own = runs.iter().find(|(other, _)| other == name).map(|(_, run)| run.result.times.started);
     runs.retain(|(_, run)| Some(run.result.times.started) <= own);
     let Ok(found) = history(name, runs, left_out, SMALLEST) else { return Vec::new() };

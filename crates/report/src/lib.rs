@@ -58,7 +58,7 @@ pub use html::{
     served_comparison_html, served_history_html, served_html, served_report_html,
     side_by_side_html, storage_html, sweep_html,
 };
-pub use measured::{JOURNAL, each_sample, journal_in};
+pub use measured::{JOURNAL, JournalFile, Seekable, each_sample, journal_in};
 pub use news::NewsLine;
 pub use pictures::{Part, Pictures, View};
 pub use records::{RECORDS_SCHEMA, Records};

@@ -9,7 +9,6 @@
 //! Papers carry tables instead of a journal. Those of a long run have one histogram for all
 //! samples, so its samples have none.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -21,6 +20,14 @@ use crate::recorded::{Recorded, Row, Wanted};
 use crate::run::{BUFFER, COUNTERS, Files, LATENCIES, Opened, refused};
 use crate::streams::{CACHE, PAGE_FAULT_STALLS};
 use crate::{ReadError, regular_file};
+
+/// A file that may still grow.
+pub trait Seekable: io::Read + io::Seek + Send {}
+
+impl<T: io::Read + io::Seek + Send> Seekable for T {}
+
+/// The journal of a run folder.
+pub type JournalFile = Journal<BufReader<Box<dyn Seekable>>>;
 
 /// The journal in a run folder.
 pub const JOURNAL: &str = "journal";
@@ -84,10 +91,14 @@ fn each_in_table(table: impl BufRead, mut each: impl FnMut(&mut Sample)) -> io::
 ///
 /// # Errors
 /// [`ReadError`] when it cannot be read, or is of another version.
-pub fn journal_in(folder: &Path) -> Result<Option<Journal<BufReader<File>>>, ReadError> {
+pub fn journal_in(folder: &Path) -> Result<Option<JournalFile>, ReadError> {
     let folder = crate::folder_of(folder);
     let file = regular_file(folder, JOURNAL).map_err(refused(&folder.join(JOURNAL)))?;
-    file.map(|file| journal_of(folder, BufReader::with_capacity(BUFFER, file))).transpose()
+    let journal = file.map(|file| {
+        let file: Box<dyn Seekable> = Box::new(file);
+        journal_of(folder, BufReader::with_capacity(BUFFER, file))
+    });
+    journal.transpose()
 }
 
 fn journal_of<R: io::Read>(folder: &Path, bytes: R) -> Result<Journal<R>, ReadError> {

@@ -7,8 +7,7 @@
 //! that is not a regular file, or that is endless is an error.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use brunt_stats::{Latencies, read_latency_log};
@@ -170,7 +169,10 @@ pub fn open_in(folder: &Path, name: &str) -> Opened<'static> {
 ///
 /// # Errors
 /// The error of the system.
-pub fn regular_file(folder: &Path, name: &str) -> io::Result<Option<File>> {
+pub fn regular_file(
+    folder: &Path,
+    name: &str,
+) -> io::Result<Option<impl Read + Seek + Send + use<>>> {
     whole_file::read(&folder.join(name))
 }
 

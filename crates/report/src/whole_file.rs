@@ -9,8 +9,8 @@
 //! link, or anything else that is not a regular file, is refused all the same: it was put there for
 //! another purpose.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ pub fn write_new(path: &Path, bytes: &[u8], is_ours: impl Fn(&[u8]) -> bool) -> 
 ///
 /// # Errors
 /// The error of the system, or that something else is there.
-pub(crate) fn read(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn read(path: &Path) -> io::Result<Option<impl Read + Seek + Send + use<>>> {
     let no_wait = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let file = OpenOptions::new().read(true).custom_flags(no_wait.cast_signed()).open(path);
     let file = match file {

@@ -284,7 +284,7 @@ mod tests {
     fn told(alarms: &mut Alarms, looks: &[(Rule, u64, State)]) -> String {
         let mut all = Vec::new();
         for (rule, samples, state) in looks {
-            let look = sample::look("demo", vec![rule.clone()], *samples, state.clone());
+            let look = sample::look("demo", vec![rule.clone()], *samples, *state);
             let seen = Observed { look: &look, changes: &[], full_in: None, now: NOW };
             for notice in alarms.observe(seen) {
                 let sign = if notice.is_raised() { '+' } else { '-' };

@@ -5,11 +5,12 @@ use brunt_report::{Listed, Served, escape, served_history_html, served_html, sid
 
 use super::{PageError, bar};
 use crate::http::Site;
-use crate::series::{SMALLEST, of_same_work};
+use crate::series::{SMALLEST, Series, of_same_work};
 
 /// The page of the runs that did the same work as the one called `name`.
 pub(crate) fn history(name: &str, site: &Site) -> Result<String, PageError> {
-    let (runs, left_out) = of_same_work(name, &site.shelf()).ok_or(PageError::Missing)?;
+    let found = of_same_work(name, &site.shelf()).ok_or(PageError::Missing)?;
+    let Series { runs, left_out } = found;
     let served = Served { bar: bar::plain(site), ..Served::default() };
     let listed: Vec<Listed> = runs
         .iter()

@@ -75,11 +75,11 @@ impl Director<'_> {
                 let live = watch.gauge.read(now, board, sampler.is_over());
                 self.tell(News::Testing(live));
             }
-            let closes = now >= sampler.due() || (over && now > sampler.closed_at());
-            if closes {
+            if now >= sampler.due() || (over && now > sampler.closed_at()) {
                 if over {
                     load.sessions.count_unfinished();
                     self.count_unfinished(now, board);
+                    sampler.is_last();
                 }
                 let operations = load.sessions.take_latencies();
                 if let Some(shard) = self.parts.shard {
@@ -101,9 +101,6 @@ impl Director<'_> {
                     sampler.note_queues(&followers.sample(now));
                     followers.news().into_iter().for_each(|news| self.note(news));
                 }
-                if over {
-                    sampler.is_last();
-                }
                 let (stop, standstill) = (self.recorder.stop(), self.recorder.standstill());
                 sampler.note_still(stop.clone(), standstill.clone());
                 let mut so_far = self.so_far(run, load, &punctuality);
@@ -121,8 +118,7 @@ impl Director<'_> {
                 break;
             }
             self.tend(load);
-            let next = sampler.due().min(end).min(now + TICK);
-            self.world.sleep_until(next).await;
+            self.world.sleep_until(sampler.due().min(end).min(now + TICK)).await;
         }
         self.tell(News::CollectionEnded);
         run.delays = punctuality.end();
