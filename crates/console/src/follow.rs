@@ -151,9 +151,10 @@ impl Followed {
         if now < self.next {
             return Ok(None);
         }
-        let begun = Instant::now();
+        let (begun, is_first) = (Instant::now(), self.seen.is_none());
         let changed = self.look_now(now);
-        self.next = now + SHARE * begun.elapsed();
+        // All that was recorded before is read only once.
+        self.next = if is_first { now } else { now + SHARE * begun.elapsed() };
         Ok(if changed? { self.seen.as_ref() } else { None })
     }
 
