@@ -47,6 +47,7 @@ pub mod interrupted;
 pub mod keeping;
 pub mod load;
 mod machine;
+pub mod own_file;
 pub mod plan;
 pub mod preflight;
 pub mod recorder;

@@ -1,15 +1,14 @@
 //! The file of alarms on this machine.
 //!
-//! Its commands run with the rights of whoever starts the console. So a file that others can write
-//! is refused, before a word of it is read.
+//! Its commands run as the user of the console. So a file that others can write is refused, before a
+//! word of it is read.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_drill::judge;
 use brunt_host::exec;
+use brunt_host::own_file::{OwnFile, OwnFileError};
 use brunt_qualify::rules::RuleId;
 use brunt_scenario::{AlarmPlan, Refusal, read_alarms};
 
@@ -26,7 +25,7 @@ pub enum AlarmsError {
     /// It is a folder, a pipe, or too long.
     #[error("{}: is not a text file of up to 1 MiB", .0.display())]
     NotAFile(PathBuf),
-    /// Somebody else could have others run programs.
+    /// Another user could run programs as this one.
     #[error("{}: others can write it, and its commands run as you\n  chmod go-w {}", .0.display(), .0.display())]
     Writable(PathBuf),
     #[error("{}: belongs to another user, and its commands run as you\n  make a copy of your own", .0.display())]
@@ -70,26 +69,16 @@ fn missing(plan: &AlarmPlan) -> Option<Refusal> {
 }
 
 fn text_of(path: &Path) -> Result<String, AlarmsError> {
-    let failed = |error| AlarmsError::File { path: path.to_owned(), error };
-    // Opening a pipe would wait for somebody to write to it.
-    if !path.metadata().map_err(failed)?.is_file() {
-        return Err(AlarmsError::NotAFile(path.to_owned()));
-    }
-    let file = File::open(path).map_err(failed)?;
-    let status = file.metadata().map_err(failed)?;
-    if status.mode() & 0o022 != 0 {
-        return Err(AlarmsError::Writable(path.to_owned()));
-    }
-    let own = rustix::process::geteuid().as_raw();
-    if ![own, 0].contains(&status.uid()) {
-        return Err(AlarmsError::Foreign(path.to_owned()));
-    }
-    let mut text = String::new();
-    let length = file.take(LENGTH_MAX + 1).read_to_string(&mut text).map_err(failed)?;
-    match status.is_file() && length as u64 <= LENGTH_MAX {
-        true => Ok(text),
-        false => Err(AlarmsError::NotAFile(path.to_owned())),
-    }
+    let file = OwnFile { refused: 0o022, follows_links: true, most: LENGTH_MAX };
+    file.read(path).map_err(|error| {
+        let path = path.to_owned();
+        match error {
+            OwnFileError::Io(error) => AlarmsError::File { path, error },
+            OwnFileError::NotAFile | OwnFileError::TooLong => AlarmsError::NotAFile(path),
+            OwnFileError::Open => AlarmsError::Writable(path),
+            OwnFileError::Foreign => AlarmsError::Foreign(path),
+        }
+    })
 }
 
 #[cfg(test)]

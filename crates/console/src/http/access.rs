@@ -11,12 +11,11 @@
 use std::fs;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use rustix::fs::OFlags;
+use brunt_host::own_file::{OwnFile, OwnFileError};
 
 /// Bytes of a token that is made here.
 const TOKEN_BYTES: usize = 24;
@@ -56,15 +55,15 @@ impl Token {
     /// # Errors
     /// [`TokenError`] says what is wrong with the file.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        let refused = |source| TokenError::File { path: path.to_owned(), source };
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
-        let file = file.map_err(refused)?;
-        if file.metadata().map_err(refused)?.mode() & 0o077 != 0 {
-            return Err(TokenError::Open(path.to_owned()));
-        }
-        let mut text = String::new();
-        file.take(TOKEN_MAX as u64 + 2).read_to_string(&mut text).map_err(refused)?;
+        let file = OwnFile { refused: 0o077, follows_links: false, most: TOKEN_MAX as u64 + 2 };
+        let text = file.read(path).map_err(|error| {
+            let path = path.to_owned();
+            match error {
+                OwnFileError::Io(source) => TokenError::File { path, source },
+                OwnFileError::Open | OwnFileError::Foreign => TokenError::Open(path),
+                OwnFileError::NotAFile | OwnFileError::TooLong => TokenError::Form(path),
+            }
+        })?;
         let text = text.trim();
         let is_token = (TOKEN_MIN..=TOKEN_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -88,7 +87,7 @@ impl Token {
     }
 }
 
-/// What becomes of a request.
+/// The answer to a request, before it is looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Granted,

@@ -9,15 +9,13 @@
 //!
 //! A file with passwords that others may read is refused. No message shows a password.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use brunt_load::{Account, Accounts, AccountsError, Secret};
 use brunt_scenario::Target;
-use rustix::fs::OFlags;
-use rustix::process::geteuid;
+
+use crate::own_file::{OwnFile, OwnFileError};
 
 /// Ten thousand accounts take less than a tenth.
 const FILE_MAX: u64 = 8 << 20;
@@ -173,26 +171,17 @@ fn common_password(
 
 /// The text of a file that holds passwords.
 fn secret_text(path: &Path) -> Result<String, AccountsFileError> {
-    let failed = |error| AccountsFileError::File { path: path.to_owned(), error };
-    // A pipe without a writer must not be waited for.
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
-    let status = file.metadata().map_err(failed)?;
-    if !status.is_file() {
-        return Err(failed(io::Error::other("is not a file")));
-    }
-    if status.mode() & 0o077 != 0 {
-        return Err(AccountsFileError::Open(path.to_owned()));
-    }
-    if ![0, geteuid().as_raw()].contains(&status.uid()) {
-        return Err(AccountsFileError::OfAnother(path.to_owned()));
-    }
-    if status.len() > FILE_MAX {
-        return Err(failed(io::Error::other("is longer than 8 MiB")));
-    }
-    let mut text = String::new();
-    file.take(FILE_MAX).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    let file = OwnFile { refused: 0o077, follows_links: true, most: FILE_MAX };
+    file.read(path).map_err(|error| {
+        let failed = |error| AccountsFileError::File { path: path.to_owned(), error };
+        match error {
+            OwnFileError::Io(error) => failed(error),
+            OwnFileError::NotAFile => failed(io::Error::other("is not a file")),
+            OwnFileError::TooLong => failed(io::Error::other("is longer than 8 MiB")),
+            OwnFileError::Open => AccountsFileError::Open(path.to_owned()),
+            OwnFileError::Foreign => AccountsFileError::OfAnother(path.to_owned()),
+        }
+    })
 }
 
 #[cfg(test)]
