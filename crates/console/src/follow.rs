@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use brunt_host::runs;
 use brunt_report::points::Points;
 use brunt_report::{
-    JOURNAL, JournalFile, NewsLine, ReadError, Run, RunFolder, journal_in, result_in,
+    JOURNAL, JournalFile, NewsLine, OTHER_RESULTS, ReadError, RunFolder, journal_in, result_in,
 };
 use brunt_run::{Entry, Folding, HostNews, News, Record};
 
@@ -154,7 +154,8 @@ impl Followed {
         let (begun, is_first) = (Instant::now(), self.seen.is_none());
         let changed = self.look_now(now);
         // All that was recorded before is read only once.
-        self.next = if is_first { now } else { now + SHARE * begun.elapsed() };
+        let is_once = is_first && changed.is_ok();
+        self.next = if is_once { now } else { now + SHARE * begun.elapsed() };
         Ok(if changed? { self.seen.as_ref() } else { None })
     }
 
@@ -298,24 +299,23 @@ impl Open {
     }
 }
 
-/// The results of work that is not one run.
-const OTHER_RESULTS: [&str; 3] = ["points.json", "simulation.json", "comparison.json"];
+/// Whether `folder` has a file of this `name`; a link is none.
+fn has(folder: &Path, name: &str) -> bool {
+    folder.join(name).symlink_metadata().is_ok_and(|found| found.is_file())
+}
 
 /// Whether the work in `folder` has come to its end.
 pub(crate) fn has_result(folder: &Path) -> bool {
-    let is_there =
-        |name: &&str| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
-    result_in(folder).is_ok_and(|result| result.is_finished()) || OTHER_RESULTS.iter().any(is_there)
+    result_in(folder).is_ok_and(|result| result.is_finished())
+        || OTHER_RESULTS.iter().any(|(name, _)| has(folder, name))
 }
 
 /// Whether `folder` is that of a run: it, and what it has, are no links.
 pub(crate) fn is_run(folder: &Path) -> bool {
-    let is_file =
-        |name: &str| folder.join(name).symlink_metadata().is_ok_and(|found| found.is_file());
     let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
     let is_named =
         folder.file_name().and_then(|name| name.to_str()).is_some_and(RunFolder::is_name);
-    is_folder && is_named && (is_file(JOURNAL) || is_file("result.json"))
+    is_folder && is_named && (has(folder, JOURNAL) || has(folder, "result.json"))
 }
 
 /// The run in `folder`, as it ended.
@@ -323,16 +323,7 @@ pub(crate) fn is_run(folder: &Path) -> bool {
 /// # Errors
 /// [`ReadError`] when it cannot be read.
 pub(crate) fn ended(name: &str, folder: &Path) -> Result<Look, ReadError> {
-    let run: Run = runs::read(folder)?;
-    Ok(Look {
-        name: name.to_owned(),
-        run_id: run.result.origin.run_id.clone(),
-        samples: run.samples.len() as u64,
-        run: Arc::new(run),
-        streams: Arc::default(),
-        state: State::Ended,
-        progress: None,
-    })
+    Ok(Look::of(name, runs::read(folder)?, State::Ended))
 }
 
 #[cfg(test)]

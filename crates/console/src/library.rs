@@ -6,8 +6,9 @@
 //!   runs/C   unreadable                          named, with the reason
 //! ```
 //!
-//! One thread looks, again and again, and publishes a [`Shelf`]; whoever shows runs takes the newest.
-//! Folders come from anywhere: links are not followed, and only so many runs are shown.
+//! One thread looks again and again, and publishes a [`Shelf`]; pages are made of the newest one. What
+//! has not changed is not read again. Folders come from anywhere: links are not followed, and at most
+//! [`RUNS_MAX`] runs are shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,10 +61,15 @@ pub(crate) struct Library {
 
 struct Kept {
     folder: PathBuf,
-    /// When its result was written, and its length.
-    result: Option<(SystemTime, u64)>,
+    /// Its result when it was seen to have ended.
+    ended: Option<Written>,
     followed: Option<Followed>,
+    /// Why it could not be read the last time.
+    why: Option<String>,
 }
+
+/// When a result was written, and its length; `None` for work that has another one.
+type Written = Option<(SystemTime, u64)>;
 
 impl Library {
     /// Of the runs below `folders`; a folder of a run stands for itself.
@@ -95,7 +101,7 @@ impl Library {
             changed = true;
             let book = Book { folder: folder.clone(), known: Known::New };
             self.shelf.runs.insert(name.clone(), book);
-            self.known.insert(name, Kept { folder, result: None, followed: None });
+            self.known.insert(name, Kept { folder, ended: None, followed: None, why: None });
         }
         self.shelf.version += u64::from(changed);
         gone
@@ -122,11 +128,11 @@ impl Kept {
     fn look(&mut self, name: &str, now: Instant) -> Option<Known> {
         if self.followed.is_none() {
             let written = written(&self.folder);
-            if written.is_some() && written == self.result {
+            if self.ended == Some(written) {
                 return None;
             }
-            self.result = written;
             if has_result(&self.folder) {
+                self.ended = Some(written);
                 let result = result_in(&self.folder).ok().filter(RunResult::is_finished);
                 return Some(Known::Ended(result.map(Arc::new)));
             }
@@ -135,17 +141,21 @@ impl Kept {
         let looked = self.followed.get_or_insert_with(new).look(now);
         match looked {
             Ok(None) => None,
-            Ok(Some(seen)) => Some(Known::Seen(Arc::new(seen.clone()))),
+            Ok(Some(seen)) => {
+                self.why = None;
+                Some(Known::Seen(Arc::new(seen.clone())))
+            }
             Err(error) => {
                 let why = error.to_string();
-                Some(Known::Unreadable(why))
+                let is_new = self.why.replace(why.clone()).is_none_or(|before| before != why);
+                is_new.then_some(Known::Unreadable(why))
             }
         }
     }
 }
 
 /// When the result of the run in `folder` was written, and its length.
-fn written(folder: &Path) -> Option<(SystemTime, u64)> {
+fn written(folder: &Path) -> Written {
     let found = fs::symlink_metadata(folder.join("result.json")).ok()?;
     Some((found.modified().ok()?, found.len()))
 }
@@ -177,4 +187,37 @@ fn found(folders: &[PathBuf]) -> (BTreeMap<String, PathBuf>, usize) {
         named.insert(free.expect("numbers do not end"), folder);
     }
     (named, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::made;
+
+    #[test]
+    fn what_has_not_changed_is_no_news() {
+        let home = tempfile::tempdir().unwrap();
+        let kept = include_str!("../../report/tests/report/result_v2.json");
+        let ended = made::folder(home.path(), "ended", &made::journal(&made::records(1)));
+        fs::write(ended.join("result.json"), kept).unwrap();
+        // A sweep has no `result.json`.
+        let sweep = made::folder(home.path(), "sweep", &made::journal(&made::records(1)));
+        fs::remove_file(sweep.join("result.json")).unwrap();
+        fs::write(sweep.join("points.json"), "{}").unwrap();
+        made::folder(home.path(), "foreign", b"not a journal\n");
+        let mut library = Library::new(vec![home.path().to_owned()]);
+        let now = Instant::now();
+        library.find();
+        library.look(now);
+        let version = library.version();
+        let is_known = |known: &Known| !matches!(known, Known::New);
+        assert!(library.shelf().runs.values().all(|book| is_known(&book.known)));
+        for seconds in 1..4 {
+            library.find();
+            assert!(library.look(now + Duration::from_secs(60 * seconds)).is_empty());
+        }
+        assert_eq!(library.version(), version);
+    }
 }

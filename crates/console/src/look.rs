@@ -28,6 +28,19 @@ pub struct Look {
 }
 
 impl Look {
+    /// A run called `name` in this `state`, without streams.
+    pub fn of(name: &str, run: Run, state: State) -> Self {
+        Self {
+            name: name.to_owned(),
+            run_id: run.result.origin.run_id.clone(),
+            samples: run.samples.len() as u64,
+            run: Arc::new(run),
+            streams: Arc::default(),
+            state,
+            progress: None,
+        }
+    }
+
     /// How soon the first of its write history logs is full, as its newest sample says.
     pub fn full_in(&self) -> Option<Span> {
         let parts = &self.run.parts;
@@ -51,7 +64,18 @@ pub enum State {
 }
 
 impl State {
-    /// In one word, for people and as a label.
+    pub const ALL: [Self; 3] = [Self::GoesOn, Self::Silent, Self::Ended];
+
+    /// For programs: in alarms and figures.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::GoesOn => "goes on",
+            Self::Silent => "silent",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// For people.
     pub fn word(self) -> &'static str {
         match self {
             Self::GoesOn => "running",

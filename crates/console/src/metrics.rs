@@ -160,11 +160,9 @@ fn order(look: &Look) -> (bool, std::cmp::Reverse<&str>) {
 fn of_run(page: &mut Page, look: &Look, room: &mut usize) {
     let result = &look.run.result;
     let own = &[("run", look.name.as_str())];
-    for (state, word) in
-        [(State::GoesOn, "goes on"), (State::Silent, "silent"), (State::Ended, "ended")]
-    {
+    for state in State::ALL {
         let is_in = f64::from(u8::from(look.state == state));
-        page.set(STATE, &[own[0], ("state", word)], is_in);
+        page.set(STATE, &[own[0], ("state", state.label())], is_in);
     }
     let times = &result.times;
     let phase = match (times.collection_started, times.collection_ended) {

@@ -15,22 +15,8 @@ const RESULT: &str = include_str!("../../report/tests/report/result_v2.json");
 pub(crate) fn look(name: &str, rules: Vec<Rule>, samples: u64, state: State) -> Look {
     let mut result = RunResult::from_json(RESULT).unwrap();
     result.rules = rules;
-    let run = Run {
-        result,
-        scenario: String::new(),
-        events: Vec::new(),
-        samples: Vec::new(),
-        parts: Default::default(),
-    };
-    Look {
-        name: name.to_owned(),
-        run_id: format!("{name}-id"),
-        run: Arc::new(run),
-        streams: Arc::new(BTreeMap::new()),
-        samples,
-        state,
-        progress: None,
-    }
+    let look = Look::of(name, Run::of_result(result), state);
+    Look { run_id: format!("{name}-id"), samples, ..look }
 }
 
 /// The same with these streams.

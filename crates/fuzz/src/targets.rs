@@ -14,7 +14,6 @@ use brunt_ese::log::LogRecord;
 use brunt_ese::log::reader::Generation;
 use brunt_ese::page::PageChanges;
 use brunt_ese::verify::verify;
-use brunt_report::parts::Parts;
 use brunt_report::{Run, RunResult, report_html};
 use brunt_run::{Entry, FORMAT, Journal, Writer, fold};
 use brunt_scenario::{Document, Subject};
@@ -222,13 +221,7 @@ pub fn result(bytes: &[u8]) {
     if let Ok(result) = RunResult::from_json(&text) {
         let again = RunResult::from_json(&result.to_json());
         assert!(again.is_ok(), "what was written can be read");
-        let run = Run {
-            result,
-            scenario: String::new(),
-            events: Vec::new(),
-            samples: Vec::new(),
-            parts: Parts::default(),
-        };
+        let run = Run::of_result(result);
         assert!(report_html(&run).trim_end().ends_with("</html>"));
     }
 }

@@ -51,19 +51,21 @@ pub use counters::Counters;
 pub use ending::{TEST_ENDS, ending};
 pub use event::Event;
 pub use folder::{FolderError, RunFolder};
-pub use html::escape;
 pub use html::{
     ReportTables, SCRIPT, STYLE, Served, StorageInterval, StoragePage, SweepOutcome, SweepPage,
     SweepPicture, SweepPoint, comparison_html, framed_html, history_html, lies_on, report_html,
     served_comparison_html, served_history_html, served_html, served_report_html,
     side_by_side_html, storage_html, sweep_html,
 };
+pub use html::{escape, in_address};
 pub use measured::{JOURNAL, JournalFile, Seekable, each_sample, journal_in};
 pub use news::NewsLine;
 pub use pictures::{Part, Pictures, View};
 pub use records::{RECORDS_SCHEMA, Records};
 pub use result::RunResult;
-pub use run::{Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in};
+pub use run::{
+    OTHER_RESULTS, Opened, ReadError, Run, Tables, folder_of, open_in, regular_file, result_in,
+};
 pub use side_by_side::{Listed, in_a_sentence, missing, side_by_side};
 pub use table::{Cell, Column, Row, Table};
 pub use text::{capitalised, escaped, is_measured, one_line};

@@ -69,6 +69,12 @@ pub enum ReadError {
 }
 
 impl Run {
+    /// A run of which only the result is known.
+    pub fn of_result(result: RunResult) -> Self {
+        let (scenario, events, samples) = (String::new(), Vec::new(), Vec::new());
+        Self { result, scenario, events, samples, parts: Parts::default() }
+    }
+
     /// Reads the run in `folder`, or the run of the given `result.json`. Only that file is
     /// required; a missing table counts as empty.
     ///
@@ -251,17 +257,16 @@ pub(crate) const BUFFER: usize = 1 << 20;
 /// Longer than any result, scenario or log of events; the tables are read line by line.
 const TEXT_MAX: u64 = 64 << 20;
 
-/// What folders have in place of a result that are not of one run.
-const OTHER_TABLES: [(&str, &str); 4] = [
+/// The results of work that is not one run: what they are called, and what it is.
+pub const OTHER_RESULTS: [(&str, &str); 3] = [
     ("points.json", "sweep or search"),
     ("simulation.json", "raw load"),
     ("comparison.json", "comparison"),
-    ("signoff.pdf", "page to sign"),
 ];
 
 /// Why `folder` has neither a result nor what one is pieced together from.
 fn no_run(folder: PathBuf) -> ReadError {
-    let mut others = OTHER_TABLES.into_iter();
+    let mut others = OTHER_RESULTS.into_iter().chain([("signoff.pdf", "page to sign")]);
     match others.find(|(table, _)| folder.join(table).is_file()) {
         Some((table, what)) => ReadError::NotOneRun { folder, what, table },
         None if is_of_a_run(&folder) => ReadError::NotBegun(folder),

@@ -151,7 +151,6 @@ fn of_drill(one: &Listed, drill: &Drill) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::Parts;
     use crate::result::{Tested, Verdict, World};
 
     const RESULT: &str = include_str!("../tests/report/result_v2.json");
@@ -167,13 +166,7 @@ mod tests {
             let mut result = RunResult::from_json(RESULT).unwrap();
             (result.storage.test, result.verdict) = (Tested::Kind(kind), verdict);
             result.qualifies = true;
-            let run = Run {
-                result,
-                scenario: String::new(),
-                events: Vec::new(),
-                samples: Vec::new(),
-                parts: Parts::default(),
-            };
+            let run = Run::of_result(result);
             listed_as("a<b", run)
         };
         let runs = [
@@ -199,13 +192,7 @@ mod tests {
                 drill: None,
                 ..RunResult::from_json(RESULT).unwrap()
             };
-            let run = Run {
-                result,
-                scenario: String::new(),
-                events: Vec::new(),
-                samples: Vec::new(),
-                parts: Parts::default(),
-            };
+            let run = Run::of_result(result);
             side_by_side(&[listed_as("a", run)]).to_text()
         };
         for (world, qualifies, wanted) in [

@@ -16,8 +16,8 @@ use brunt_host::runs;
 use brunt_report::points::Points;
 use brunt_report::result::{TestKind, Tested};
 use brunt_report::{
-    Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, missing,
-    report_html, side_by_side, side_by_side_html, sum_in, together, write_report,
+    Listed, ReadError, Run, RunResult, TogetherError, are_one_test, in_a_sentence, in_address,
+    missing, report_html, side_by_side, side_by_side_html, sum_in, together, write_report,
 };
 use clap::Args;
 use serde_json::json;
@@ -311,17 +311,8 @@ fn link(page: &Path, folder: &Path) -> Option<String> {
     let shared = shared.take_while(|(one, other)| one == other).count();
     let up = from.parent()?.components().skip(shared).map(|_| "..".to_owned());
     let down = to.components().skip(shared);
-    let down = down.map(|part| encoded(&part.as_os_str().to_string_lossy()));
+    let down = down.map(|part| in_address(&part.as_os_str().to_string_lossy()));
     report.is_file().then(|| up.chain(down).collect::<Vec<_>>().join("/"))
-}
-
-/// A part of a path in an address.
-fn encoded(part: &str) -> String {
-    let of = |byte: u8| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    part.bytes().map(of).collect()
 }
 
 /// The newest run in `folder`.

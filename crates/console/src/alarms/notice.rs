@@ -12,7 +12,7 @@ use brunt_units::Span;
 use serde_json::{Value, json};
 
 use super::machine::{Change, verdict_so_far};
-use crate::{Look, State};
+use crate::Look;
 
 /// Name and version of the object that a command reads. Fields are only added.
 pub const ALARM_SCHEMA: &str = "brunt.alarm/1";
@@ -63,11 +63,7 @@ impl Notice {
             is_raised,
             run: shortened(&look.name),
             run_id: shortened(&look.run_id),
-            state: match look.state {
-                State::GoesOn => "goes on",
-                State::Silent => "silent",
-                State::Ended => "ended",
-            },
+            state: look.state.label(),
             verdict,
             samples: look.samples,
             at,
@@ -198,6 +194,7 @@ mod tests {
     use brunt_qualify::rules::RuleId;
 
     use super::*;
+    use crate::State;
     use crate::sample;
 
     const NOW: Timestamp = Timestamp { unix_seconds: 1_800_000_000 };

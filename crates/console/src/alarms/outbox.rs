@@ -86,7 +86,7 @@ impl Outbox {
         self.waiting.len()
     }
 
-    /// Takes `notice`; false when there is no room for it.
+    /// Whether there was room for `notice`.
     pub(super) fn push(&mut self, notice: Notice) -> bool {
         if self.waiting.len() >= WAITING_MAX {
             return false;

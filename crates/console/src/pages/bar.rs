@@ -1,6 +1,6 @@
 //! What stands above a page: where one is, what the run is doing, what else there is to see.
 
-use brunt_report::{Served, escape};
+use brunt_report::{Served, escape, in_address};
 
 use super::{Accepted, Chosen};
 use crate::follow::{Other, Seen};
@@ -11,15 +11,6 @@ use crate::part;
 
 /// Lines of the test log.
 const EVENTS: usize = 3;
-
-/// `text` as a part of an address.
-pub(super) fn in_address(text: &str) -> String {
-    let of = |byte: u8| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    text.bytes().map(of).collect()
-}
 
 /// Of a page that does not change.
 pub(super) fn plain(site: &Site) -> String {

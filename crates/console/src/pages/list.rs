@@ -1,7 +1,7 @@
 //! All runs: what they are doing or how they ended, their figures, and what they ran on.
 
 use brunt_report::result::RunResult;
-use brunt_report::{Served, decimals, escape, lies_on, served_html};
+use brunt_report::{Served, decimals, escape, in_address, lies_on, served_html};
 
 use super::bar;
 use crate::follow::Seen;
@@ -69,7 +69,7 @@ impl Row {
     }
 
     fn html(&self, name: &str) -> String {
-        let link = format!("<a href=\"/runs/{}\">{}</a>", bar::in_address(name), escape(name));
+        let link = format!("<a href=\"/runs/{}\">{}</a>", in_address(name), escape(name));
         let name = escape(name);
         let pick = |side: &str| {
             format!(

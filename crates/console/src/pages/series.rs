@@ -1,7 +1,9 @@
 //! The history of a run: all runs that did the same work, where they change, and the newest.
 
 use brunt_report::compare::{CompareError, history as series};
-use brunt_report::{Listed, Served, escape, served_history_html, served_html, side_by_side};
+use brunt_report::{
+    Listed, Served, escape, in_address, served_history_html, served_html, side_by_side,
+};
 
 use super::{PageError, bar};
 use crate::http::Site;
@@ -16,7 +18,7 @@ pub(crate) fn history(name: &str, site: &Site) -> Result<String, PageError> {
         .iter()
         .map(|(name, run)| Listed {
             label: name.clone(),
-            report: Some(format!("/runs/{}", bar::in_address(name))),
+            report: Some(format!("/runs/{}", in_address(name))),
             run: run.clone(),
         })
         .collect();

@@ -1,10 +1,8 @@
 //! Runs to look at, and programs that stand in for those of a recipe.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use brunt_console::alarms::{Alarms, Notice, Observed};
 use brunt_console::{Look, State};
@@ -22,22 +20,8 @@ pub(crate) fn look(samples: u64, state: State) -> Look {
         Rule::at_most(RuleId::DatabaseReadAverage, "ms", 20.0, Some(34.0)).about("DB 1"),
         Rule::at_most(RuleId::IoErrors, "", 0.0, Some(1.0)),
     ];
-    let run = Run {
-        result,
-        scenario: String::new(),
-        events: Vec::new(),
-        samples: Vec::new(),
-        parts: Default::default(),
-    };
-    Look {
-        name: "2026-demo".to_owned(),
-        run_id: "0f3c".to_owned(),
-        run: Arc::new(run),
-        streams: Arc::new(BTreeMap::new()),
-        samples,
-        state,
-        progress: None,
-    }
+    let look = Look::of("2026-demo", Run::of_result(result), state);
+    Look { run_id: "0f3c".to_owned(), samples, ..look }
 }
 
 /// What `alarms` tell of a run that is seen going on, and then in `state`.

@@ -22,6 +22,15 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
+/// `text` as one part of an address.
+pub fn in_address(text: &str) -> String {
+    let of = |byte: u8| match byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    text.bytes().map(of).collect()
+}
+
 /// Escapes values in templates. The default of minijinja also escapes slashes, and scripts would
 /// not find `I/O`.
 pub(super) fn formatter(

@@ -26,7 +26,7 @@ mod sweep;
 mod tables;
 
 pub use compare::{comparison_html, history_html, served_comparison_html, served_history_html};
-pub use escape::escape;
+pub use escape::{escape, in_address};
 pub use page::{SCRIPT, STYLE, Served};
 pub use side_by_side::side_by_side_html;
 pub use storage::{StorageInterval, StoragePage, storage_html};

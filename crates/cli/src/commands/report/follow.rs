@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use brunt_host::runs;
-use brunt_report::{JOURNAL, NewsLine, Records, Timestamp, journal_in, result_in};
+use brunt_report::{JOURNAL, NewsLine, OTHER_RESULTS, Records, Timestamp, journal_in, result_in};
 use brunt_run::{Entry, Head, Listener, Record};
 use serde_json::Value;
 
@@ -25,9 +25,6 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// How often a result is looked for after the end.
 const LOOKS: u32 = 20;
-
-/// The results of sweeps, of raw load and of runs in turns.
-const OTHER_RESULTS: [&str; 3] = ["points.json", "simulation.json", "comparison.json"];
 
 /// Shows the run in `folder` until it ends; `false` when it was interrupted before. As `json` its
 /// records are printed, the last with the result.
@@ -68,7 +65,8 @@ fn result(folder: &Path) -> Value {
             return serde_json::from_str(&result.to_json()).unwrap_or_default();
         }
         let mut others = OTHER_RESULTS.iter();
-        if let Some(text) = others.find_map(|name| fs::read_to_string(folder.join(name)).ok()) {
+        if let Some(text) = others.find_map(|(name, _)| fs::read_to_string(folder.join(name)).ok())
+        {
             return serde_json::from_str(&text).unwrap_or_default();
         }
         thread::sleep(LOOK);
