@@ -99,7 +99,7 @@ pub enum ConsoleError {
     /// The file of alarms.
     #[error(transparent)]
     Alarms(#[from] AlarmsError),
-    /// Commands that nobody has looked at.
+    /// Commands without consent.
     #[error("{}: these alarms run commands: {commands}\n  read the file, then repeat this with --allow-exec", path.display())]
     Exec {
         /// The file.

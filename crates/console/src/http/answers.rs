@@ -114,9 +114,8 @@ pub(super) struct Pair {
 
 pub(super) async fn compare(State(site): State<Site>, Query(pair): Query<Pair>) -> Response {
     made(move || {
-        let books = [&pair.a, &pair.b].map(|name| book(&site, name));
-        let [a, b] = books;
-        pages::compare([(&pair.a, &a?), (&pair.b, &b?)], &site).map(Html)
+        let (a, b) = (book(&site, &pair.a)?, book(&site, &pair.b)?);
+        pages::compare([(&pair.a, &a), (&pair.b, &b)], &site).map(Html)
     })
     .await
 }

@@ -1,7 +1,6 @@
 //! The console as a web server: pages, events, figures. Nothing below knows HTTP.
 //!
-//! It answers whom its [token](access) lets in, reads requests that are small, and keeps only so many
-//! connections. Pages are made on other threads, so events go on meanwhile.
+//! It answers requests with its [token](access), takes small ones only, and bounds connections. Pages are made on other threads, so events go on meanwhile.
 
 mod access;
 mod answers;
@@ -72,7 +71,7 @@ impl Site {
     }
 }
 
-/// Answers requests for ever.
+/// Answers requests until the program ends.
 pub(crate) async fn serve(listener: TcpListener, site: Site) {
     let router = Router::new()
         .route("/", get(answers::list))

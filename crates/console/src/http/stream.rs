@@ -26,8 +26,8 @@ use tokio::sync::watch::Receiver;
 use crate::follow::Seen;
 use crate::library::{Known, Shelf};
 
-/// A page that hears nothing for three times as long says so.
-pub(super) const ALIVE: Duration = Duration::from_secs(5);
+/// Without events something is sent this often: proxies cut connections that are silent.
+const ALIVE: Duration = Duration::from_secs(5);
 
 /// What is heard of all runs, or of the one called `name`, by a reader that has heard of its samples
 /// up to `last`, and whose page shows `version`.

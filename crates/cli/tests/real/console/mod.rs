@@ -13,36 +13,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::LENIENT;
+use super::crash::look::SCENARIO;
 
-/// Ends within a minute, after several samples.
-const SCENARIO: &str = r#"
+/// The small databases of the crashes, for a test that ends within a minute, after several samples.
+const WATCHED: &str = r#"
+base = "crash.toml"
 name = "watched"
-scratch = "data"
 
 [test]
 duration = "24s"
 sessions = 2
 min_warmup = "1s"
-
-[profile]
-version = "exchange-2013"
-page = "4 KiB"
-log_file = "256 KiB"
-log_buffer = "64 KiB"
-cache_min = "1 MiB"
-cache_max = "2 MiB"
-checkpoint_depth = "1 MiB"
-
-[[instance]]
-log = "log1"
-databases = ["one.edb"]
-database_size = "6 MiB"
-
-[[instance]]
-log = "log2"
-databases = ["two.edb"]
-database_size = "6 MiB"
 "#;
+
+fn scenario(folder: &Path) {
+    std::fs::write(folder.join("crash.toml"), SCENARIO).unwrap();
+    std::fs::write(folder.join("watched.toml"), WATCHED).unwrap();
+}
 
 fn skip(why: &str) {
     eprintln!("skipped: {why}");
@@ -55,7 +42,7 @@ fn skip(why: &str) {
 /// Runs a script of this folder in one with the scenario; it fails when it sees something wrong.
 fn look(python: &OsStr, script: &str) {
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("watched.toml"), SCENARIO).unwrap();
+    scenario(home.path());
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/console");
     let said = home.path().join("said");
     let ended = Command::new(python)
@@ -92,7 +79,7 @@ fn prometheus_answers_with_the_figures_of_the_result() {
 fn a_test_that_ends_while_nobody_looks_tells_it() {
     let home = tempfile::tempdir().unwrap();
     let file = |name: &str| home.path().join(name);
-    std::fs::write(file("watched.toml"), SCENARIO).unwrap();
+    scenario(home.path());
     let told = file("told");
     std::fs::write(file("tell-me"), format!("#!/bin/sh\ncat >> {}\n", told.display())).unwrap();
     std::fs::set_permissions(file("tell-me"), Permissions::from_mode(0o700)).unwrap();

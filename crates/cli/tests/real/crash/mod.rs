@@ -22,7 +22,7 @@
 //! crash`.
 
 mod journal;
-mod look;
+pub(crate) mod look;
 mod phases;
 
 use std::io::Read;
